@@ -1,0 +1,26 @@
+"""Moving arrays of any library to the host."""
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from gputree.dtypes import Array, HostArray
+
+
+def to_numpy(array: Array) -> HostArray:
+    """The array as NumPy, shared where the library allows."""
+    if isinstance(array, np.ndarray):
+        return array
+    if array_api_compat.is_torch_array(array):
+        return np.asarray(array.detach().cpu().numpy())
+    if array_api_compat.is_cupy_array(array):
+        return np.asarray(array.get())
+    if array_api_compat.is_array_api_obj(array):
+        return np.asarray(np.from_dlpack(array))
+    return np.asarray(array)
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether the array belongs to an array-API library other than NumPy."""
+    return not array_api_compat.is_numpy_array(array) and array_api_compat.is_array_api_obj(array)

@@ -1,0 +1,1 @@
+"""Where the numbers are crunched: one contract, several places to keep it."""

@@ -1,0 +1,83 @@
+"""From values to buckets, distinct values and codes, in array-API code.
+
+A bucket is the leading 16 bits of a value rounded to float32, put in order. Most buckets hold no
+cut, so their values share one code, read from a table; only the others are searched.
+"""
+
+import numpy as np
+
+from gputree.backends.libraries import Library
+from gputree.data.bins import FeatureBins
+from gputree.data.cuts import BUCKETS, bucket_of, ordered_bucket
+from gputree.dtypes import Array, HostArray, code_dtype
+
+
+def buckets(lib: Library, values: Array) -> Array:
+    """The bucket of each value, int64; that of NaN means nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = lib.xp.astype(values, lib.xp.float32) + 0.0  # -0.0 equals 0.0
+    return lib.xp.astype(ordered_bucket(lib.bits(single, "int32")), lib.xp.int64)
+
+
+def known(lib: Library, values: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """The values that are not missing and have weight, with their weights."""
+    xp = lib.xp
+    keep = ~xp.isnan(values) if weight is None else ~xp.isnan(values) & (weight > 0)
+    if bool(xp.all(keep)):
+        return values, weight
+    return values[keep], None if weight is None else weight[keep]
+
+
+def bucket_weights(lib: Library, values: Array, weight: Array | None) -> HostArray:
+    """Weight in each bucket, and at last that of the missing values."""
+    some, some_weight = known(lib, values, weight)
+    inside = lib.to_host(lib.count(buckets(lib, some), BUCKETS, some_weight))
+    total = values.shape[0] if weight is None else int(lib.xp.sum(weight))
+    return np.append(inside, total - inside.sum())
+
+
+def distinct(
+    lib: Library, values: Array, weight: Array | None, wanted: HostArray
+) -> tuple[HostArray, HostArray]:
+    """Distinct known values inside the wanted buckets and their weights, sorted by value."""
+    xp = lib.xp
+    if not wanted.size:
+        return np.empty(0), np.empty(0, np.int64)
+    values, weight = known(lib, values, weight)
+    is_wanted = np.zeros(BUCKETS, bool)
+    is_wanted[wanted] = True
+    keep = xp.take(lib.from_host(is_wanted), buckets(lib, values))
+    members = values[keep]
+    if weight is None:
+        value, count = xp.unique_counts(members)
+    else:
+        value, place = xp.unique_inverse(members)
+        count = lib.count(place, value.shape[0], weight[keep])
+    return lib.to_host(value).astype(np.float64), lib.to_host(count).astype(np.int64)
+
+
+def codes(lib: Library, values: Array, feature: FeatureBins, most_codes: int) -> Array:
+    """The code of each value: how many cuts lie below it, or the missing code."""
+    xp = lib.xp
+    dtype = code_dtype(most_codes)
+    bucket = buckets(lib, values)
+    first, has_cut = _table(feature)
+    code = xp.take(lib.from_host(first.astype(dtype)), bucket)
+    search = xp.nonzero(xp.take(lib.from_host(has_cut), bucket))[0]
+    if search.shape[0]:
+        members = xp.astype(xp.take(values, search), xp.float64)
+        found = xp.searchsorted(lib.from_host(feature.cut), members, side="left")
+        code = lib.replaced(code, search, xp.astype(found, code.dtype))
+    missing = xp.nonzero(xp.isnan(values))[0]
+    if missing.shape[0]:
+        last = np.full(missing.shape[0], feature.n_codes - 1, dtype)
+        code = lib.replaced(code, missing, lib.from_host(last))
+    return code
+
+
+def _table(feature: FeatureBins) -> tuple[HostArray, HostArray]:
+    """The code of each bucket without a cut inside, and which buckets have one."""
+    at = bucket_of(feature.cut)
+    has_cut = np.zeros(BUCKETS, bool)
+    has_cut[at] = True
+    return np.searchsorted(at, np.arange(BUCKETS), side="left"), has_cut

@@ -1,0 +1,152 @@
+"""The contract between the builder and the backends: vocabulary, messages, verbs.
+
+Vocabulary
+----------
+code
+    The number of a value's bin. The codes of feature `f` are 0 .. n_codes[f]-1; if the feature had
+    missing values in training, its last code stands for them.
+channel
+    One integer summed over the rows of a (node, feature, code) cell. Class trees have a channel a
+    class; regression trees have the weight, then a channel an output. Weighted rows add a last
+    channel that counts rows.
+slot
+    The number of a child below its node, 0 or 1.
+Data, Rows, Hist
+    Opaque handles: coded columns; the same with channels and the node of every row; sums for some
+    nodes. The builder passes them on and never opens them.
+
+Every number that crosses the contract is an integer, or a float64 computed from integers by the
+formulas of `gputree.kernels.criteria`. So all backends give the same bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from gputree.data.bins import Bins
+from gputree.data.table import Table
+from gputree.data.target import Channels, Target
+from gputree.dtypes import HostArray
+from gputree.tree.tree import Tree
+
+Data: TypeAlias = Any
+Rows: TypeAlias = Any
+Hist: TypeAlias = Any
+
+NO_SPLIT = -np.inf  # score of a node without an admissible split
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a split must satisfy, and which features each node may use."""
+
+    formula: str  # a scoring function of gputree.kernels.criteria
+    min_rows: int  # in each child
+    min_weight: int  # in each child, in units of the weight channel
+    n_drawn: int  # features to try at a node; more only while none of them can be split
+    rank: HostArray | None  # (nodes, features) place of each feature in the node's draw; None: all
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The best split of each node."""
+
+    score: HostArray  # (nodes,) NO_SPLIT where none is admissible
+    feature: HostArray  # (nodes,)
+    code: HostArray  # (nodes,) the largest code that goes to child 0
+    next_code: HostArray  # (nodes,) the smallest code above it among the node's rows
+    missing_slot: HostArray  # (nodes,) the child that takes the missing code
+    left: HostArray  # (nodes, channels) sums of child 0
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Rows of `node[i]` go to `first_child[i] + table[start[i] + code]`."""
+
+    node: HostArray  # (moves,)
+    feature: HostArray  # (moves,)
+    first_child: HostArray  # (moves,)
+    start: HostArray  # (moves,) where the node's part of the table begins
+    table: HostArray  # (codes of the tested features,) slots
+
+
+@dataclass(frozen=True)
+class Kin:
+    """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
+
+    built: HostArray  # (nodes,) place among the tallied nodes: the node's own, or its sibling's
+    parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
+
+
+class Backend(Protocol):
+    """The verbs. A backend knows nothing of trees under construction, queues or pruning."""
+
+    name: str
+    device: str
+
+    # Once a fit.
+    def sketch(self, table: Table, weight: HostArray | None) -> HostArray:
+        """Weight of the known values in each key bucket, (features, BUCKETS + 1).
+
+        The last entry is the weight of the missing values. Adds up over parts of the rows.
+        """
+        ...
+
+    def refine(
+        self, table: Table, weight: HostArray | None, wanted: Sequence[HostArray]
+    ) -> list[tuple[HostArray, HostArray]]:
+        """Distinct values and their weights inside the wanted buckets of each feature, sorted."""
+        ...
+
+    def load(self, table: Table, bins: Bins) -> Data:
+        """Codes of all values, where the backend computes."""
+        ...
+
+    # Once a tree.
+    def begin(self, data: Data, target: Target) -> Rows:
+        """Attach channels; rows without weight stay outside, all others start at the root."""
+        ...
+
+    # Once a frontier.
+    def tally(self, rows: Rows, nodes: HostArray) -> Hist:
+        """Sums of the nodes by feature, code and channel. Adds up over parts of the rows."""
+        ...
+
+    def derive(self, built: Hist, kin: Kin, above: Hist | None) -> Hist:
+        """Sums of a frontier from those tallied and those of the parents."""
+        ...
+
+    def best_splits(self, hist: Hist, search: Search) -> Splits:
+        """Score every candidate of every node; larger score, then lower feature, then lower code.
+
+        The missing code goes to child 1 where that ties with child 0; a node without missing
+        values sends later ones to its larger child, child 1 if both are equal.
+        """
+        ...
+
+    def span(self, rows: Rows, nodes: HostArray) -> HostArray:
+        """Smallest and largest target of the nodes' rows, (nodes, outputs, 2)."""
+        ...
+
+    def route(self, rows: Rows, moves: Moves) -> Rows:
+        """Send rows to children; returns new rows and leaves the old ones as they are."""
+        ...
+
+    # After a tree.
+    def leaves(self, rows: Rows) -> HostArray:
+        """The node where each row ended, OUTSIDE for rows that took no part."""
+        ...
+
+    def apply(self, tree: Tree, table: Table) -> HostArray:
+        """The leaf of each row of a table of values."""
+        ...
+
+    def bytes_per_node(self, data: Data, channels: Channels) -> int:
+        """What the sums of one node occupy."""
+        ...
+
+    def bytes_held(self, data: Data, rows: Rows | None) -> int:
+        """What codes and rows occupy."""
+        ...

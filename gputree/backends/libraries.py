@@ -1,0 +1,187 @@
+"""What the array API leaves out, for each array library: moving, counting, bits.
+
+`ArrayBackend` is written in the array API; the few operations in which libraries differ are here.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+import array_api_compat
+import numpy as np
+
+from gputree.arrays import to_numpy
+from gputree.dtypes import Array, HostArray
+
+
+class Library:
+    """An array namespace on a device."""
+
+    def __init__(self, xp: ModuleType, device: str = "cpu") -> None:
+        self.xp = xp
+        self.device = device
+
+    def to_host(self, array: Array) -> HostArray:
+        return np.asarray(array)
+
+    def from_host(self, array: HostArray) -> Array:
+        """The array in this library; shares memory where it can."""
+        return array
+
+    def adopt(self, array: Array) -> Array:
+        """An array of any library in this one, contiguous."""
+        return self.from_host(to_numpy(array))
+
+    def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
+        """Sum `weight` (or 1) into int64 cells; exact while every sum is below 2**53."""
+        raise NotImplementedError
+
+    def replaced(self, array: Array, index: Array, values: Array) -> Array:
+        """A copy of a vector with other values at `index`."""
+        out = self.copy(array)
+        out[index] = values
+        return out
+
+    def copy(self, array: Array) -> Array:
+        return array.copy()
+
+    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+        """Smallest and largest of the values of each cell; every cell has one."""
+        raise NotImplementedError
+
+    def bits(self, array: Array, dtype: str) -> Array:
+        """The same bits read as another dtype of equal size."""
+        return array.view(getattr(self.xp, dtype))
+
+
+class NumpyLibrary(Library):
+    """NumPy: always there, and the oracle for all others."""
+
+    def adopt(self, array: Array) -> Array:
+        return np.ascontiguousarray(to_numpy(array))
+
+    def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
+        return np.bincount(index, weights=weight, minlength=length).astype(np.int64, copy=False)
+
+    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+        low, high = np.full(length, np.inf), np.full(length, -np.inf)
+        np.minimum.at(low, index, values)
+        np.maximum.at(high, index, values)
+        return low, high
+
+
+class StrictLibrary(NumpyLibrary):
+    """array-api-strict: NumPy behind a wall that lets only standard operations through."""
+
+    def adopt(self, array: Array) -> Array:
+        return self.from_host(to_numpy(array))
+
+    def to_host(self, array: Array) -> HostArray:
+        return np.asarray(np.from_dlpack(array))
+
+    def from_host(self, array: HostArray) -> Array:
+        return self.xp.asarray(np.array(array))
+
+    def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
+        host_weight = None if weight is None else self.to_host(weight)
+        return self.from_host(super().count(self.to_host(index), length, host_weight))
+
+    def replaced(self, array: Array, index: Array, values: Array) -> Array:
+        host = super().replaced(self.to_host(array), self.to_host(index), self.to_host(values))
+        return self.from_host(host)
+
+    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+        low, high = super().extremes(self.to_host(index), self.to_host(values), length)
+        return self.from_host(low), self.from_host(high)
+
+    def bits(self, array: Array, dtype: str) -> Array:
+        return self.from_host(self.to_host(array).view(dtype))
+
+
+class TorchLibrary(Library):
+    """PyTorch on any of its devices."""
+
+    def adopt(self, array: Array) -> Array:
+        if not array_api_compat.is_torch_array(array):
+            return super().adopt(array)
+        return array.detach().to(self.device).contiguous()
+
+    def copy(self, array: Array) -> Array:
+        return array.clone()
+
+    def to_host(self, array: Array) -> HostArray:
+        return np.asarray(array.cpu().numpy())
+
+    def from_host(self, array: HostArray) -> Array:
+        import torch
+
+        # torch shares memory and wants it writable; uint16 is too young there to compute with.
+        array = array.astype(np.int32) if array.dtype == np.uint16 else np.array(array)
+        return torch.from_numpy(array).to(self.device)
+
+    def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
+        import torch
+
+        out = torch.zeros(length, dtype=torch.int64, device=self.device)
+        ones = torch.ones_like(index) if weight is None else weight.to(torch.int64)
+        return out.scatter_add_(0, index, ones)
+
+    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+        import torch
+
+        empty = torch.zeros(length, dtype=values.dtype, device=self.device)
+        low = empty.scatter_reduce(0, index, values, "amin", include_self=False)
+        high = empty.scatter_reduce(0, index, values, "amax", include_self=False)
+        return low, high
+
+
+class CupyLibrary(Library):
+    """CuPy on the current CUDA device."""
+
+    def adopt(self, array: Array) -> Array:
+        import cupy
+
+        on_device = hasattr(array, "__cuda_array_interface__")
+        return cupy.ascontiguousarray(array) if on_device else super().adopt(array)
+
+    def to_host(self, array: Array) -> HostArray:
+        import cupy
+
+        return np.asarray(cupy.asnumpy(array))
+
+    def from_host(self, array: HostArray) -> Array:
+        import cupy
+
+        return cupy.asarray(array)
+
+    def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
+        import cupy
+        import cupyx
+
+        # 64-bit integer atomics exist for unsigned numbers only; the sums wrap around alike.
+        out = cupy.zeros(length, cupy.uint64)
+        ones = 1 if weight is None else weight.astype(cupy.int64).view(cupy.uint64)
+        cupyx.scatter_add(out, index, ones)
+        return out.view(cupy.int64)
+
+    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+        import cupy
+        import cupyx
+
+        low, high = cupy.full(length, cupy.inf), cupy.full(length, -cupy.inf)
+        cupyx.scatter_min(low, index, values)
+        cupyx.scatter_max(high, index, values)
+        return low, high
+
+
+LIBRARIES: dict[str, tuple[str, type[Library]]] = {
+    "numpy": ("array_api_compat.numpy", NumpyLibrary),
+    "array_api_strict": ("array_api_strict", StrictLibrary),
+    "torch": ("array_api_compat.torch", TorchLibrary),
+    "cupy": ("array_api_compat.cupy", CupyLibrary),
+}
+
+
+def open_library(name: str, device: str = "cpu") -> Library:
+    """Import an array library and wrap it."""
+    module, cls = LIBRARIES[name]
+    return cls(import_module(module), device)

@@ -1,0 +1,103 @@
+"""Which values share a code: cuts of numeric features, levels of categories.
+
+Knows nothing of how cuts are found (`cuts` does) nor of arrays on devices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gputree.data.table import Kind
+from gputree.dtypes import FEATURE, HostArray
+
+
+def midpoint(below: HostArray, above: HostArray) -> HostArray:
+    """A threshold t with below <= t < above, halfway where floating point allows.
+
+    Halving before adding cannot overflow. Where the half lands on `above` (neighbouring floats),
+    or outside (infinities), `below` itself separates the two.
+    """
+    with np.errstate(invalid="ignore"):
+        half = below * 0.5 + above * 0.5
+    middle = np.where((below <= half) & (half < above), half, below)
+    return middle + 0.0  # -0.0 and 0.0 separate alike; keep one of them
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBins:
+    """The codes of one feature: values in order, then missing ones if training had any."""
+
+    name: str
+    kind: Kind
+    levels: tuple[Any, ...] | None
+    below: HostArray  # (cuts,) largest training value under each cut
+    above: HostArray  # (cuts,) smallest training value over each cut
+    has_missing: bool
+
+    @cached_property
+    def cut(self) -> HostArray:
+        return midpoint(self.below, self.above)
+
+    @property
+    def n_values(self) -> int:
+        """Codes that stand for values."""
+        return len(self.below) + 1
+
+    @property
+    def n_codes(self) -> int:
+        return self.n_values + self.has_missing
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The codes of every feature; features lie one after another in a histogram."""
+
+    features: tuple[FeatureBins, ...]
+
+    @cached_property
+    def n_codes(self) -> HostArray:
+        return np.array([feature.n_codes for feature in self.features], np.int64)
+
+    @cached_property
+    def n_values(self) -> HostArray:
+        return np.array([feature.n_values for feature in self.features], np.int64)
+
+    @cached_property
+    def offset(self) -> HostArray:
+        """Where each feature begins in a histogram, and at last where the histogram ends."""
+        return np.concatenate([[0], np.cumsum(self.n_codes)])
+
+    @cached_property
+    def feature_of(self) -> HostArray:
+        """The feature of each place in a histogram."""
+        return np.repeat(np.arange(len(self.features), dtype=FEATURE), self.n_codes)
+
+    @property
+    def width(self) -> int:
+        """Places in the histogram of one node and channel."""
+        return int(self.offset[-1])
+
+    @cached_property
+    def _below(self) -> HostArray:
+        return np.concatenate([np.append(f.below, np.inf) for f in self.features])
+
+    @cached_property
+    def _above(self) -> HostArray:
+        return np.concatenate([np.append(f.above, np.inf) for f in self.features])
+
+    @cached_property
+    def _value_offset(self) -> HostArray:
+        return np.concatenate([[0], np.cumsum(self.n_values)])
+
+    def threshold(self, feature: HostArray, code: HostArray, next_code: HostArray) -> HostArray:
+        """The value halfway between the last code to the left and the next one in the node.
+
+        With a code a value this is the midpoint of two neighbouring values of the node, as in the
+        textbooks. `next_code` -1 says that every known value goes left.
+        """
+        start = self._value_offset[feature]
+        below = self._below[start + code]
+        above = self._above[start + np.maximum(next_code, 1) - 1]
+        return np.where(next_code < 0, np.inf, midpoint(below, above))

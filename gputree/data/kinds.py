@@ -1,0 +1,226 @@
+"""Decide the kind of each column at fit, and hold columns to their kind afterwards.
+
+Knows cells and schemas; nothing of the libraries the cells came from.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gputree.data.cells import Categories, Cells, Refused, Values, renumber
+from gputree.data.schema import Schema
+from gputree.data.table import Column, Kind
+from gputree.dtypes import MAX_BINS, MISSING_LEVEL, HostArray
+
+CategoricalFeatures: TypeAlias = npt.ArrayLike | None
+Flags: TypeAlias = tuple[bool | None, ...]  # whether a column is categorical; None: by its dtype
+
+_UNKNOWN = MISSING_LEVEL - 1  # number of a value that is not among the levels
+_SHOWN = 5  # unknown values named in an error
+
+_TEXT_REMEDY = (
+    "convert it to a `category` dtype, list it in categorical_features, or encode it as numbers, "
+    "e.g. with sklearn.preprocessing.OrdinalEncoder"
+)
+
+
+# Which columns are categorical
+
+
+def categorical_flags(
+    categorical_features: CategoricalFeatures, names: tuple[str, ...], is_named: bool
+) -> Flags:
+    """For each column whether it is categorical; None leaves it to the dtype."""
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            raise ValueError(
+                f"categorical_features={categorical_features!r} is unknown: pass 'from_dtype', "
+                "None, or an array-like of bool, int or str, e.g. a list with one name"
+            )
+        return (None,) * len(names)
+    if categorical_features is None:
+        return (False,) * len(names)
+    listed = _listed(categorical_features)
+    if listed.dtype.kind == "b":
+        flag = _from_mask(listed, len(names))
+    elif listed.dtype.kind in "iu":
+        flag = _from_indices(listed, len(names))
+    else:
+        flag = _from_names(listed, names, is_named)
+    return tuple(flag.tolist())
+
+
+def _listed(categorical_features: CategoricalFeatures) -> HostArray:
+    """The argument as a 1-D array of bool, int or str."""
+    listed = np.asarray(categorical_features)
+    if listed.ndim != 1:
+        raise ValueError(
+            f"categorical_features must be 1-dimensional, got an array of shape {listed.shape}"
+        )
+    if listed.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if listed.dtype == object:
+        types = sorted({type(item).__name__ for item in listed if not isinstance(item, str)})
+    else:
+        types = [] if listed.dtype.kind in "biuU" else [listed.dtype.name]
+    if types:
+        raise ValueError(
+            "categorical_features must be an array-like of bool, int or str, "
+            f"got: {', '.join(types)}."
+        )
+    return listed
+
+
+def _from_mask(mask: HostArray, n_features: int) -> HostArray:
+    if len(mask) != n_features:
+        raise ValueError(
+            "categorical_features set as a boolean mask must have shape (n_features,) = "
+            f"({n_features},), got: {mask.shape}"
+        )
+    return mask
+
+
+def _from_indices(index: HostArray, n_features: int) -> HostArray:
+    outside = index[(index < 0) | (index >= n_features)]
+    if outside.size:
+        raise ValueError(
+            "categorical_features set as integer indices must be in [0, n_features - 1] = "
+            f"[0, {n_features - 1}], got: {outside.tolist()}"
+        )
+    flag = np.zeros(n_features, dtype=bool)
+    flag[index] = True
+    return flag
+
+
+def _from_names(wanted: HostArray, names: tuple[str, ...], is_named: bool) -> HostArray:
+    if not is_named:
+        raise ValueError(
+            "categorical_features should be passed as an array of integers or as a boolean mask "
+            "when X is data without feature names."
+        )
+    chosen = set(wanted.tolist())
+    unknown = sorted(chosen.difference(names))
+    if unknown:
+        raise ValueError(
+            f"categorical_features names {unknown}, not among the columns of X. "
+            f"Observed feature names: {list(names)}"
+        )
+    return np.array([name in chosen for name in names])
+
+
+# Columns at fit
+
+
+def new_column(cells: Cells, name: str, position: int, flag: bool | None) -> Column:
+    """A column whose kind follows from its flag and its dtype."""
+    label = column_label(name, position)
+    if isinstance(cells, Refused):
+        raise _refusal(cells, label)
+    if isinstance(cells, Values) and not flag:
+        return Column(name, Kind.NUMERIC, _numbers(cells, label))
+    if isinstance(cells, Categories) and flag is False:
+        raise ValueError(
+            f"{label} has dtype {cells.dtype}, but categorical_features leaves it out: add it, "
+            "use categorical_features='from_dtype', or convert the column to numbers."
+        )
+    categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
+    _check_count(categories, label)
+    if isinstance(cells, Values):
+        categories = _sorted(categories, label)
+    kind = Kind.ORDINAL if categories.ordered else Kind.NOMINAL
+    return Column(name, kind, categories.number, categories.levels)
+
+
+def column_label(name: str, position: int) -> str:
+    """How errors call a column."""
+    return f"Column {name!r} (position {position})"
+
+
+def _refusal(cells: Refused, label: str) -> ValueError:
+    return ValueError(f"{label} has dtype {cells.dtype}, {cells.problem}.")
+
+
+def _numbers(cells: Values, label: str) -> HostArray:
+    if cells.is_text:
+        raise ValueError(f"{label} of dtype {cells.dtype} holds strings: {_TEXT_REMEDY}.")
+    try:
+        return cells.numbers()
+    except (TypeError, ValueError, OverflowError) as error:
+        # scikit-learn expects a TypeError with Python's own words where a cell is no number.
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{label} of dtype {cells.dtype} holds a value that is not a number ({error}): "
+            "convert the column to numbers or drop it."
+        ) from error
+
+
+def _distinct(cells: Values, label: str) -> Categories:
+    try:
+        return cells.distinct()
+    except TypeError as error:
+        raise ValueError(
+            f"{label} of dtype {cells.dtype} holds a value that cannot be a level ({error}): "
+            "convert it to strings or numbers, or drop it."
+        ) from error
+
+
+def _check_count(categories: Categories, label: str) -> None:
+    count = len(categories.levels)
+    if count > MAX_BINS:
+        raise ValueError(
+            f"{label} has {count:,} levels, but a categorical column may have at most "
+            f"{MAX_BINS:,}: merge rare levels, remove unused ones, or use a numeric encoding."
+        )
+
+
+def _sorted(categories: Categories, label: str) -> Categories:
+    """The same categories with their levels in ascending order."""
+    levels = categories.levels
+    try:
+        order = sorted(range(len(levels)), key=levels.__getitem__)
+    except TypeError as error:
+        types = sorted({type(level).__name__ for level in levels})
+        raise ValueError(
+            f"{label} mixes values of types {', '.join(types)}, which have no common order: "
+            "convert the column to one type, e.g. with .astype(str)."
+        ) from error
+    rank = np.argsort(order)  # the place of each old level among the sorted ones
+    number = renumber(categories.number, rank.tolist())
+    return Categories(categories.dtype, number, tuple(levels[old] for old in order), ordered=False)
+
+
+# Columns after fit
+
+
+def known_column(cells: Cells, schema: Schema, position: int) -> Column:
+    """A column read with the kind and the levels it had at fit."""
+    name, levels = schema.names[position], schema.levels[position]
+    label = column_label(name, position)
+    if isinstance(cells, Refused):
+        raise _refusal(cells, label)
+    if levels is None:
+        if isinstance(cells, Categories) or cells.is_text:
+            raise ValueError(
+                f"{label} was numeric at fit and now has dtype {cells.dtype}: "
+                "convert it to numbers in the way the fitted data was."
+            )
+        return Column(name, Kind.NUMERIC, _numbers(cells, label))
+    categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
+    return Column(name, schema.kinds[position], _onto(categories, levels, label), levels)
+
+
+def _onto(categories: Categories, levels: tuple[Any, ...], label: str) -> HostArray:
+    """The categories numbered by `levels`, matched by value."""
+    place = {level: number for number, level in enumerate(levels)}
+    target = [place.get(level, _UNKNOWN) for level in categories.levels]
+    number = renumber(categories.number, target)
+    unknown = np.unique(categories.number[number == _UNKNOWN])
+    if unknown.size:
+        shown = ", ".join(repr(categories.levels[which]) for which in unknown[:_SHOWN])
+        raise ValueError(
+            f"{label} holds {unknown.size} value(s) not seen at fit: {shown}"
+            f"{', ...' if unknown.size > _SHOWN else ''}. Fit with a category dtype that declares "
+            "them, or set them to missing or to one of the levels seen at fit."
+        )
+    return number

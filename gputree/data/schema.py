@@ -1,0 +1,29 @@
+"""What a model remembers of the columns it was fitted on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gputree.data.table import Kind, Table
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The names, kinds and levels of the columns seen at fit, in their order."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    levels: tuple[tuple[Any, ...] | None, ...]  # None for numeric columns
+
+    @classmethod
+    def of(cls, table: Table) -> "Schema":
+        """The schema of a table that has been read."""
+        columns = table.columns
+        return cls(
+            names=tuple(column.name for column in columns),
+            kinds=tuple(column.kind for column in columns),
+            levels=tuple(column.levels for column in columns),
+        )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.names)

@@ -1,0 +1,122 @@
+"""Targets and weights as integers, so that sums do not depend on their order.
+
+A real number x becomes round(x * 2**s). The exponent s is taken from the largest magnitude and
+the total weight, so that no total reaches 2**53: every sum is exact, and exact as a float64.
+Scaling by a power of two loses nothing, and whole-numbered weights stay what they are.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gputree.dtypes import SUM, TOTAL_BITS, HostArray
+
+
+@dataclass(frozen=True)
+class Channels:
+    """What is summed in each cell of a histogram, and in which units."""
+
+    n_scored: int  # classes, or outputs of a regression
+    is_classes: bool
+    counts_rows: bool  # a last channel counts rows; otherwise the weight does
+    weight_shift: int = 0  # a weight channel holds the weight times 2**weight_shift
+    output_shift: tuple[int, ...] = ()  # likewise the channel of each output
+    origin: tuple[float, ...] = ()  # what was subtracted from each output
+
+    @property
+    def n(self) -> int:
+        return self.n_scored + (not self.is_classes) + self.counts_rows
+
+    @property
+    def scored(self) -> slice:
+        """The channels that a criterion looks at."""
+        return slice(0, self.n_scored) if self.is_classes else slice(1, 1 + self.n_scored)
+
+    def weight_of(self, sums: HostArray) -> HostArray:
+        """Weights, in integer units, of sums with channels on the last axis."""
+        return sums[..., self.scored].sum(axis=-1) if self.is_classes else sums[..., 0]
+
+    def rows_of(self, sums: HostArray) -> HostArray:
+        """Row counts of sums with channels on the last axis."""
+        return sums[..., -1] if self.counts_rows else self.weight_of(sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The statistics of every row."""
+
+    channels: Channels
+    weight: HostArray | None  # (rows,) integers, 0 keeps a row out of the tree; None: all 1
+    label: HostArray | None  # (rows,) the class, None for a regression
+    point: HostArray | None  # (outputs, rows) targets in their units, whole-numbered floats
+    value: HostArray | None  # (outputs, rows) integers: weight times point
+
+    @property
+    def n_rows(self) -> int:
+        rows = self.label if self.label is not None else self.point
+        assert rows is not None
+        return int(rows.shape[-1])
+
+    @cached_property
+    def totals(self) -> HostArray:
+        """The sums of all rows, (channels,)."""
+        weight = np.ones(self.n_rows, SUM) if self.weight is None else self.weight
+        if self.label is not None:
+            n = self.channels.n_scored
+            sums = np.bincount(self.label, weights=weight, minlength=n).astype(SUM)
+        else:
+            assert self.value is not None
+            sums = np.append(weight.sum(), self.value.sum(axis=1))
+        if self.channels.counts_rows:
+            sums = np.append(sums, np.count_nonzero(weight))
+        return sums.astype(SUM)
+
+
+def class_target(label: HostArray, n_classes: int, weight: HostArray | None) -> Target:
+    """The statistics of a classification: a channel a class."""
+    whole, shift = whole_weights(weight)
+    channels = Channels(n_classes, True, whole is not None, shift)
+    return Target(channels, whole, label.astype(np.int32), None, None)
+
+
+def value_target(y: HostArray, weight: HostArray | None) -> Target:
+    """The statistics of a regression on (rows, outputs): the weight, and a channel an output."""
+    whole, weight_shift = whole_weights(weight)
+    inside = y if whole is None else y[whole > 0]
+    total = len(y) if whole is None else int(whole.sum())
+    origin = inside.min(axis=0) * 0.5 + inside.max(axis=0) * 0.5
+    largest = np.abs(inside - origin).max(axis=0)
+    # |sum| <= total * largest * 2**s plus half a unit a row, which stays below 2**53.
+    used = exponent_of(total) - weight_shift
+    varied = [most for most in largest if most]
+    coarsest = max(varied, default=1.0)  # a constant output has no scale of its own
+    shift = [TOTAL_BITS - 2 - used - exponent_of(most or coarsest) for most in largest]
+    point = np.rint(np.ldexp((y - origin).T, np.array(shift)[:, None]))
+    value = point if whole is None else np.rint(point * np.ldexp(whole, -weight_shift))
+    channels = Channels(
+        n_scored=y.shape[1],
+        is_classes=False,
+        counts_rows=whole is not None,
+        weight_shift=weight_shift,
+        output_shift=tuple(shift),
+        origin=tuple(origin.tolist()),
+    )
+    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM))
+
+
+def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
+    """Weights times 2**shift as integers, and the shift; None where every weight is 1."""
+    if weight is None or (weight == 1.0).all():
+        return None, 0
+    shift = TOTAL_BITS - 2 - exponent_of(len(weight)) - exponent_of(weight.max())
+    whole = np.rint(np.ldexp(weight, shift)).astype(SUM)
+    # Dividing by the largest common power of two leaves whole-numbered weights as they are.
+    common = int(np.bitwise_or.reduce(whole))
+    zeros = (common & -common).bit_length() - 1
+    return whole >> zeros, shift - zeros
+
+
+def exponent_of(x: float) -> int:
+    """The smallest e with x < 2**e."""
+    return int(np.frexp(x)[1])

@@ -1,0 +1,29 @@
+"""Every dtype and limit of the library, each with its reason."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = Any  # an array of any array-API library; there is no common static type
+HostArray: TypeAlias = npt.NDArray[Any]
+
+SUM = np.int64  # every statistic is an integer sum: adding in any order gives the same bits
+SCORE = np.float64  # totals stay below 2**53, so a sum becomes a float without rounding
+NODE = np.int32  # a node number; a tree has fewer nodes than twice its rows
+FEATURE = np.int32
+LEVEL = np.int32  # the number of a category; MISSING_LEVEL where there is none
+SLOT = np.uint8  # the number of a child below its node
+
+TOTAL_BITS = 53  # the largest |total| is below 2**TOTAL_BITS, the integers float64 holds exactly
+MISSING_LEVEL = -1
+OUTSIDE = -1  # node of a row that takes no part in the tree
+
+MAX_BINS = 65_535  # with the missing code, 65,536 codes: all that 16 bits can tell apart
+MAX_ROWS = 2**31 - 1  # node numbers and row numbers of the compiled kernels are 32-bit
+MAX_FEATURES = 2**31 - 1
+
+
+def code_dtype(n_codes: int) -> type[np.uint8] | type[np.uint16]:
+    """The smallest unsigned integer that holds `n_codes` different codes."""
+    return np.uint8 if n_codes <= 256 else np.uint16

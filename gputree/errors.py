@@ -1,0 +1,9 @@
+"""The exceptions a user may want to catch, each a kind of a built-in one."""
+
+
+class BackendUnavailable(ImportError):
+    """The requested backend or device cannot run here; the message says what is missing."""
+
+
+class ModelFileError(ValueError):
+    """A file or byte string is not a gputree model, or has been damaged or altered."""

@@ -1,0 +1,138 @@
+"""Fitted estimators as bytes and files, and back."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gputree.data.schema import Schema
+from gputree.data.table import Kind
+from gputree.dtypes import MAX_BINS
+from gputree.errors import ModelFileError
+from gputree.tree import store
+from gputree.tree.check import check_tree
+from gputree.tree.plain import from_plain, to_plain
+from gputree.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from gputree.estimators.base import TreeEstimator
+
+
+def model_bytes(estimator: "TreeEstimator") -> bytes:
+    """The canonical bytes of a model."""
+    return store.pack(_describe(estimator), _arrays(estimator))
+
+
+def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
+    """Write a model with its parameters."""
+    params = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in estimator.WHERE
+    }
+    if not isinstance(params["random_state"], (int, np.integer)):
+        params["random_state"] = None  # a generator is not data
+    header = {**_describe(estimator), "params": to_plain(params)}
+    store.write(path, store.pack(header, _arrays(estimator)))
+
+
+def load(path: str | os.PathLike[str]) -> "TreeEstimator":
+    """Read a model that `save` wrote.
+
+    The file is data only: nothing in it is executed, and a truncated, altered or foreign file is
+    refused with a `ModelFileError`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        Fitted, with the parameters it was fitted with; `device` and `backend` are at their
+        defaults.
+
+    Examples
+    --------
+    >>> import os, tempfile, gputree
+    >>> tree = gputree.DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.gputree")
+    >>> tree.save(path)
+    >>> gputree.load(path).predict([[1]])
+    array(['yes'], dtype='<U3')
+    """
+    header, arrays = store.unpack(store.read(path))
+    try:
+        return _restore(header, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{os.fspath(path)!r} does not describe a gputree model") from error
+
+
+def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
+    schema = estimator.schema_
+    described = {
+        "estimator": type(estimator).__name__,
+        "named": hasattr(estimator, "feature_names_in_"),
+        "names": list(schema.names),
+        "kinds": [int(kind) for kind in schema.kinds],
+        "levels": [to_plain(levels) for levels in schema.levels],
+    }
+    if hasattr(estimator, "classes_"):
+        described["classes"] = to_plain(estimator.classes_)
+    return described
+
+
+def _arrays(estimator: "TreeEstimator") -> dict[str, Any]:
+    return {name: getattr(estimator.tree_, name) for name in Tree.DTYPES}
+
+
+def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
+    from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+
+    kinds = {cls.__name__: cls for cls in (DecisionTreeClassifier, DecisionTreeRegressor)}
+    if header["estimator"] not in kinds:
+        raise ModelFileError(f"the file holds an unknown kind of model: {header['estimator']!r:.40}")
+    params = from_plain(header["params"])
+    estimator = kinds[header["estimator"]]()
+    if not set(params) <= set(estimator.get_params(deep=False)):
+        raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
+    estimator.set_params(**params)
+    schema = _schema(header)
+    if set(arrays) != set(Tree.DTYPES):
+        raise ModelFileError("the file does not hold the arrays of a tree")
+    for name, dtype in Tree.DTYPES.items():
+        if arrays[name].dtype != np.dtype(dtype):
+            raise ModelFileError(f"array {name!r} has dtype {arrays[name].dtype}, not {dtype}")
+    tree = Tree(**arrays)
+    check_tree(tree, schema.n_features)
+    estimator.tree_, estimator.schema_ = tree, schema
+    estimator.n_features_in_ = schema.n_features
+    if header["named"]:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    n_outputs = tree.value.shape[1]
+    if isinstance(estimator, DecisionTreeClassifier):
+        classes = from_plain(header["classes"])
+        if not isinstance(classes, np.ndarray) or classes.shape != (n_outputs,):
+            raise ModelFileError("the class labels do not fit the tree")
+        estimator.classes_, estimator.n_classes_ = classes, n_outputs
+    else:
+        estimator.n_outputs_ = n_outputs
+    return estimator
+
+
+def _schema(header: dict[str, Any]) -> Schema:
+    names = header["names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelFileError("the column names are not text")
+    kinds = tuple(Kind(kind) for kind in header["kinds"])
+    levels = tuple(from_plain(plain) for plain in header["levels"])
+    if not len(names) == len(kinds) == len(levels):
+        raise ModelFileError("the columns are described incompletely")
+    for kind, known in zip(kinds, levels, strict=True):
+        is_numeric = kind is Kind.NUMERIC
+        if (known is None) != is_numeric or (known is not None and len(known) > MAX_BINS):
+            raise ModelFileError("the levels of a column do not fit its kind")
+    return Schema(tuple(names), kinds, levels)

@@ -1,0 +1,34 @@
+"""What a fit did: where, why there, how long, how much memory."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Facts about one fit.
+
+    `seconds` has an entry a verb of the backend, and `total`. `peak_bytes` counts the arrays that
+    gputree itself holds (codes, channels, node numbers, histograms) where they are largest
+    together; temporary arrays inside an operation and the caller's own table are not in it.
+    """
+
+    backend: str
+    device: str
+    reason: str
+    n_rows: int
+    n_features: int
+    n_nodes: int
+    peak_bytes: int
+    seconds: dict[str, float]
+
+    def __str__(self) -> str:
+        lines = [
+            f"backend  {self.backend} on {self.device} ({self.reason})",
+            f"table    {self.n_rows:,} rows x {self.n_features:,} features",
+            f"tree     {self.n_nodes:,} nodes",
+            f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",
+            f"time     {self.seconds['total']:.3f} s",
+        ]
+        phases = [item for item in self.seconds.items() if item[0] != "total"]
+        lines += [f"  {name:<12} {second:.3f} s" for name, second in phases]
+        return "\n".join(lines)

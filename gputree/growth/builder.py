@@ -1,0 +1,120 @@
+"""Grow one tree.
+
+Knows trees and the contract; must not know devices, arrays on devices, or formulas.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
+from gputree.data.bins import Bins
+from gputree.data.target import Target
+from gputree.dtypes import HostArray
+from gputree.formulas import HOST
+from gputree.growth.draft import Draft, Layout
+from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue
+from gputree.growth.rules import Rules
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree that has stopped growing."""
+
+    draft: Draft
+    layout: Layout
+    rows: Rows  # each at its last node
+    peak_hists: int  # the most sums of nodes that were held at once
+
+
+def grow(
+    backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
+) -> Grown:
+    """Grow one tree; `budget` bounds the bytes of histograms and never changes the tree."""
+    growth = _Growth(backend, data, bins, target, rules, budget)
+    growth.search(np.zeros(1, np.int64), None)
+    while (batch := growth.queue.pop(growth.frontier)) is not None:
+        growth.split(batch)
+    layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
+    return Grown(growth.draft, layout, growth.rows, growth.peak_hists)
+
+
+class _Growth:
+    """The state of one growing tree."""
+
+    def __init__(
+        self, backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
+    ) -> None:
+        self.backend, self.rules = backend, rules
+        self.n_features = len(bins.features)
+        self.rows = backend.begin(data, target)
+        self.draft = Draft(bins, target.channels, target.totals, rules.seed)
+        self.queue: Queue = (
+            FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
+        )
+        # Half of the budget is for the sums of the nodes at hand, half for those kept to derive
+        # their children's from. Each node divided makes two to search.
+        self.capacity = max(1, budget // backend.bytes_per_node(data, target.channels))
+        self.frontier = max(1, self.capacity // 4)
+        self.peak_hists = 0
+
+    def split(self, batch: Batch) -> None:
+        """Divide the nodes of a batch and search their children."""
+        moves = self.draft.divide(batch.node)
+        self.rows = self.backend.route(self.rows, moves)
+        if batch.hist is not None:
+            self.search(moves.first_child[:, None] + np.arange(2), batch)
+            return
+        children = (moves.first_child[:, None] + np.arange(2)).ravel()
+        for first in range(0, len(children), self.capacity):
+            self.search(children[first : first + self.capacity], None)
+
+    def search(self, nodes: HostArray, above: Batch | None) -> None:
+        """Find the best splits of some nodes and queue those that will be split.
+
+        With the batch of their parents, nodes come as (parents, 2) and only the smaller child of
+        each is tallied.
+        """
+        if above is None:
+            wanted = nodes[self.rules.may_split(self.draft, nodes)]
+            tallied = wanted
+            kin = Kin(np.arange(len(wanted)), np.full(len(wanted), -1))
+        else:
+            wanted, tallied, kin = self._families(nodes, above)
+        if not wanted.size:
+            return
+        built = self.backend.tally(self.rows, tallied)
+        hist = self.backend.derive(built, kin, None if above is None else above.hist)
+        held = self.queue.hists() + len(wanted)
+        self.peak_hists = max(self.peak_hists, held + len(tallied))
+        search = self.rules.search(self.draft, wanted, self.n_features)
+        splits = self.backend.best_splits(hist, search)
+        self.draft.note(wanted, splits)
+        keep = held <= self.capacity // 2
+        self._enqueue(wanted, hist if keep else None)
+
+    def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
+        """Which nodes to search, which to tally, and how the former follow from the latter."""
+        may = self.rules.may_split(self.draft, nodes.ravel()).reshape(nodes.shape)
+        n_rows = self.draft.channels.rows_of(self.draft.sums[nodes])
+        small = (n_rows[:, 1] < n_rows[:, 0]).astype(np.int64)
+        concerned = may.any(axis=1)
+        tallied = nodes[np.flatnonzero(concerned), small[concerned]]
+        place = np.cumsum(concerned) - 1
+        family, slot = np.nonzero(may)
+        is_tallied = slot == small[family]
+        kin = Kin(place[family], np.where(is_tallied, -1, above.place[family]))
+        return nodes[family, slot], tallied, kin
+
+    def _enqueue(self, nodes: HostArray, hist: Hist | None) -> None:
+        score = self.draft.score[nodes]
+        suffices = self.rules.suffices(score)
+        if not self.draft.channels.is_classes:
+            # A regression node may be pure, which its sums do not tell; then no split gains.
+            doubtful = np.flatnonzero(suffices & (score == 0.0))
+            if doubtful.size:
+                low, high = np.moveaxis(self.backend.span(self.rows, nodes[doubtful]), 2, 0)
+                suffices[doubtful] = (low < high).any(axis=1)
+        chosen = np.flatnonzero(suffices)
+        batch = Batch(nodes[chosen], HOST.trim(score[chosen]), chosen, hist)
+        self.queue.push(batch, self.draft.parent[nodes[chosen]])

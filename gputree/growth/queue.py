@@ -1,0 +1,143 @@
+"""The order in which nodes are split.
+
+A batch is a set of nodes searched together, with the sums they were searched in. Queues hand out
+pieces of batches; what a node's split is never depends on the piece it was handed out in.
+"""
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gputree.backends.contract import Hist
+from gputree.dtypes import HostArray
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Nodes that will be split, unless the queue decides otherwise."""
+
+    node: HostArray  # (nodes,)
+    priority: HostArray  # (nodes,) comparable worth of each split
+    place: HostArray  # (nodes,) where each one's sums are in `hist`
+    hist: Hist | None  # None where the budget does not allow to keep it
+
+    def __getitem__(self, index: HostArray | slice) -> "Batch":
+        return Batch(self.node[index], self.priority[index], self.place[index], self.hist)
+
+
+class Queue(Protocol):
+    """What the builder asks of a queue."""
+
+    def push(self, batch: Batch, parent: HostArray) -> None:
+        """Take in nodes that can be split, with their parents."""
+        ...
+
+    def pop(self, limit: int) -> Batch | None:
+        """The next nodes to divide, at most `limit`, of one batch; None at the end."""
+        ...
+
+    def kept(self, n_nodes: int) -> HostArray:
+        """Which nodes of the draft are inner nodes of the tree."""
+        ...
+
+    def hists(self) -> int:
+        """How many sums are being kept for nodes to come."""
+        ...
+
+
+class FirstInFirstOut:
+    """Breadth-first: every node that can be split is, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._batches: deque[Batch] = deque()
+        self._split: list[HostArray] = []
+
+    def push(self, batch: Batch, parent: HostArray) -> None:
+        if batch.node.size:
+            self._batches.append(batch)
+
+    def pop(self, limit: int) -> Batch | None:
+        if not self._batches:
+            return None
+        batch = self._batches.popleft()
+        if len(batch.node) > limit:
+            self._batches.appendleft(batch[limit:])
+            batch = batch[:limit]
+        self._split.append(batch.node)
+        return batch
+
+    def kept(self, n_nodes: int) -> HostArray:
+        is_split = np.zeros(n_nodes, bool)
+        if self._split:
+            is_split[np.concatenate(self._split)] = True
+        return is_split
+
+    def hists(self) -> int:
+        return sum(len(batch.node) for batch in self._batches if batch.hist is not None)
+
+
+class BestFirst:
+    """The node of highest priority is split next, until there are enough leaves.
+
+    To search many nodes at once, nodes that may come next are divided ahead of time. A split
+    counts only when its turn comes; those whose turn never comes are left out of the tree. So the
+    outcome is that of splitting one node after another.
+    """
+
+    def __init__(self, max_leaves: int) -> None:
+        self._to_come = max_leaves - 1
+        self._heap: list[tuple[float, int, int]] = []  # -priority, turn of arrival, node
+        self._arrivals = 0
+        self._batch: dict[int, tuple[Batch, int]] = {}  # node -> its batch and place there
+        self._children: dict[int, list[int]] = {}  # divided node -> children that can be split
+        self._settled: list[int] = []
+
+    def push(self, batch: Batch, parent: HostArray) -> None:
+        for i, (node, above) in enumerate(zip(batch.node.tolist(), parent.tolist(), strict=True)):
+            self._batch[node] = batch, i
+            if above < 0:
+                self._arrive(node)
+            else:
+                self._children[above].append(node)
+
+    def pop(self, limit: int) -> Batch | None:
+        self._settle()
+        if not self._heap or not self._to_come:
+            return None
+        ahead = heapq.nsmallest(self._to_come, self._heap)
+        batch, _ = self._batch[ahead[0][2]]
+        chosen = [
+            node
+            for _, _, node in ahead
+            if node not in self._children and self._batch[node][0] is batch
+        ][:limit]
+        for node in chosen:
+            self._children[node] = []
+        return batch[np.array([self._batch[node][1] for node in chosen])]
+
+    def kept(self, n_nodes: int) -> HostArray:
+        is_split = np.zeros(n_nodes, bool)
+        is_split[np.array(self._settled, np.int64)] = True
+        return is_split
+
+    def hists(self) -> int:
+        batches = {id(batch): batch for batch, _ in self._batch.values()}
+        return sum(len(batch.node) for batch in batches.values() if batch.hist is not None)
+
+    def _settle(self) -> None:
+        """Give turns to the nodes whose children are known."""
+        while self._to_come and self._heap and self._heap[0][2] in self._children:
+            _, _, node = heapq.heappop(self._heap)
+            self._to_come -= 1
+            self._settled.append(node)
+            self._batch.pop(node)
+            for child in self._children.pop(node):
+                self._arrive(child)
+
+    def _arrive(self, node: int) -> None:
+        batch, place = self._batch[node]
+        heapq.heappush(self._heap, (-float(batch.priority[place]), self._arrivals, node))
+        self._arrivals += 1

@@ -1,0 +1,98 @@
+"""When a node may be split, and which splits count.
+
+Knows the draft and the contract; must not know devices or kinds of arrays.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from gputree import sampling
+from gputree.backends.contract import Search
+from gputree.data.target import Channels
+from gputree.dtypes import HostArray
+from gputree.growth.draft import Draft
+
+# Name of a criterion -> formula of a split's score, formula of a node's impurity. The variance of a
+# node follows from its rows, not from its sums, so it has no formula.
+Criteria: TypeAlias = dict[str, tuple[str, str | None]]
+CLASS_CRITERIA: Criteria = {
+    "gini": ("between", "gini"),
+    "entropy": ("information", "entropy"),
+    "error": ("corrected", "error"),
+}
+VALUE_CRITERIA: Criteria = {
+    "squared_error": ("between", None),
+    "variance": ("between", None),
+}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The stopping rules of a tree, in the units of its channels."""
+
+    formula: str
+    max_depth: int | None = None
+    max_leaves: int | None = None
+    min_rows_split: int = 2
+    min_rows_leaf: int = 1
+    min_weight_leaf: int = 0
+    min_score: float = 0.0  # a split with a lower score is refused
+    splits_without_gain: bool = True  # an impure node is split even if its best score is 0
+    n_drawn: int | None = None  # features tried at each node; None: all
+    seed: int = 0
+
+    def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
+        """Which nodes are worth a search."""
+        channels = draft.channels
+        sums = draft.sums[nodes]
+        may = channels.rows_of(sums) >= max(self.min_rows_split, 2 * self.min_rows_leaf)
+        may &= channels.weight_of(sums) >= 2 * self.min_weight_leaf
+        if self.max_depth is not None:
+            may &= draft.depth[nodes] < self.max_depth
+        if channels.is_classes:
+            may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
+        return np.asarray(may)
+
+    def search(self, draft: Draft, nodes: HostArray, n_features: int) -> Search:
+        """The search to make in some nodes."""
+        draws = self.n_drawn is not None and self.n_drawn < n_features
+        return Search(
+            formula=self.formula,
+            min_rows=self.min_rows_leaf,
+            min_weight=self.min_weight_leaf,
+            n_drawn=self.n_drawn if draws and self.n_drawn is not None else n_features,
+            rank=sampling.feature_ranks(draft.key[nodes], n_features) if draws else None,
+        )
+
+    def suffices(self, score: HostArray) -> HostArray:
+        """Which best scores are good enough; impurity of the node taken for granted."""
+        least = self.min_score if self.splits_without_gain else max(self.min_score, 5e-324)
+        return np.asarray(np.isfinite(score) & (score >= least))
+
+
+def weight_floor(fraction: float, total: int) -> int:
+    """The least integer weight that is at least a fraction of the total."""
+    return int(np.ceil(fraction * total))
+
+
+def score_floor(min_impurity_decrease: float, channels: Channels, total: int) -> float:
+    """The score of a split that lowers the impurity of the whole tree by the given amount."""
+    if min_impurity_decrease <= 0.0:
+        return 0.0
+    # As in scikit-learn, a decrease that misses the bound by rounding only is accepted.
+    least = min_impurity_decrease - np.finfo(np.float64).eps
+    return float(np.ldexp(least * total, -score_shift(channels))) * mean_over(channels)
+
+
+def score_shift(channels: Channels) -> int:
+    """score / weight * 2**shift is the impurity decrease (summed over outputs)."""
+    if channels.is_classes:
+        return 0
+    return 2 * (channels.weight_shift - min(channels.output_shift))
+
+
+def mean_over(channels: Channels) -> int:
+    """The impurity of several outputs is the mean of theirs."""
+    return 1 if channels.is_classes else channels.n_scored

@@ -1,0 +1,42 @@
+"""Random choices that depend on who asks, never on when or where.
+
+A counter-based generator: a 64-bit key is mixed, not advanced. The key of a node follows from the
+seed and the path to the node, so frontiers, threads and partitions cannot change a draw.
+"""
+
+import numpy as np
+
+from gputree.dtypes import HostArray
+
+# The constants of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def mix(key: HostArray, draw: HostArray) -> HostArray:
+    """A random 64-bit number for each pair of key and draw."""
+    with np.errstate(over="ignore"):
+        z = key + (draw + np.uint64(1)) * _STEP
+        z = (z ^ (z >> np.uint64(30))) * _FIRST
+        z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+def root_key(seed: int, tree: int = 0) -> HostArray:
+    """The key of the root of a tree, (1,)."""
+    return mix(mix(np.array([seed], np.uint64), np.uint64(0)), np.uint64(tree))
+
+
+def child_keys(parent: HostArray, slot: int) -> HostArray:
+    """The keys of the children with one slot number."""
+    return mix(parent, np.uint64(slot))
+
+
+def feature_ranks(key: HostArray, n_features: int) -> HostArray:
+    """The place of each feature in each node's draw without replacement, (nodes, features)."""
+    number = mix(~key[:, None], np.arange(n_features, dtype=np.uint64)[None, :])
+    order = np.argsort(number, axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(n_features)[None, :], axis=1)
+    return rank

@@ -1,0 +1,1 @@
+"""The finished tree: flat arrays, walks, text and files."""

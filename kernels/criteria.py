@@ -1,0 +1,104 @@
+"""What a split is worth and how impure a node is, written once for every backend.
+
+A score is the impurity decrease of a binary split times the weight of its node, so scores of
+different nodes compare. Each formula avoids cancellation: it is exactly 0 when both children look
+like their node, and its rounding error is relative to itself. The same source runs on scalars
+(compiled kernels) and on whole arrays (array-API code): `left[c]` and `total[c]` are the sums of
+channel `c` of the left child and of the node, as float64.
+"""
+
+from types import SimpleNamespace
+
+from gputree.kernels import logarithm
+
+# Scores are compared after rounding to 36 significant bits. Splits of mathematically equal worth
+# differ by rounding errors of some 2**-50; this makes them tie, so that the lower feature wins.
+# (2**17 + 1: multiplying by it and subtracting back drops the lowest 17 of 53 bits.)
+TRIMMER = 131073.0
+
+
+def compile_for(jit, ops):
+    """Return the formulas for one target; see `logarithm.compile_for` for `jit` and `ops`."""
+    mul, select = ops.mul, ops.select
+    log2 = logarithm.compile_for(jit, ops).log2
+
+    @jit
+    def trim(score):
+        """The score as it is compared."""
+        spread = mul(score, TRIMMER)
+        return spread - (spread - score)
+
+    @jit
+    def between(left, total, left_weight, weight, n_channels):
+        """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
+        square = mul(left_weight, 0.0)
+        for c in range(n_channels):
+            apart = mul(left[c], weight) - mul(total[c], left_weight)
+            square = square + mul(apart, apart)
+        return square / mul(mul(left_weight, weight - left_weight), weight)
+
+    @jit
+    def told(part, whole, share, weight):
+        """Bits that belonging to a child of weight `share` tells about one class."""
+        some = part > 0.0
+        ratio = select(some, mul(part, weight), 1.0) / select(some, mul(whole, share), 1.0)
+        return mul(part, log2(ratio))
+
+    @jit
+    def information(left, total, left_weight, weight, n_channels):
+        """Entropy decrease in bits, as the mutual information of child and class."""
+        bits = mul(left_weight, 0.0)
+        for c in range(n_channels):
+            bits = bits + told(left[c], total[c], left_weight, weight)
+            bits = bits + told(total[c] - left[c], total[c], weight - left_weight, weight)
+        return select(bits > 0.0, bits, 0.0)
+
+    @jit
+    def corrected(left, total, left_weight, weight, n_channels):
+        """Weight of the rows that the children's majorities label right and the node's does not."""
+        left_most = mul(left_weight, 0.0)
+        right_most = left_most
+        node_most = left_most
+        for c in range(n_channels):
+            right = total[c] - left[c]
+            left_most = select(left[c] > left_most, left[c], left_most)
+            right_most = select(right > right_most, right, right_most)
+            node_most = select(total[c] > node_most, total[c], node_most)
+        return left_most + right_most - node_most
+
+    @jit
+    def gini(total, weight, n_channels):
+        """Chance that two rows drawn from the node differ in class."""
+        apart = mul(weight, 0.0)
+        for c in range(n_channels):
+            share = total[c] / weight
+            apart = apart + mul(share, (weight - total[c]) / weight)
+        return apart
+
+    @jit
+    def entropy(total, weight, n_channels):
+        """Bits needed to tell the class of a row of the node."""
+        bits = mul(weight, 0.0)
+        for c in range(n_channels):
+            some = total[c] > 0.0
+            ratio = select(some, weight, 1.0) / select(some, total[c], 1.0)
+            bits = bits + mul(total[c] / weight, log2(ratio))
+        return bits
+
+    @jit
+    def error(total, weight, n_channels):
+        """Share of the node's rows outside its largest class."""
+        most = mul(weight, 0.0)
+        for c in range(n_channels):
+            most = select(total[c] > most, total[c], most)
+        return (weight - most) / weight
+
+    return SimpleNamespace(
+        trim=trim,
+        between=between,
+        information=information,
+        corrected=corrected,
+        gini=gini,
+        entropy=entropy,
+        error=error,
+    )
