@@ -14,7 +14,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-def mix(key: HostArray, draw: HostArray) -> HostArray:
+def mix(key: HostArray, draw: HostArray | np.uint64) -> HostArray:
     """A random 64-bit number for each pair of key and draw."""
     with np.errstate(over="ignore"):
         z = key + (draw + np.uint64(1)) * _STEP

@@ -236,9 +236,12 @@ class ArrayBackend:
             n = channels.n_scored
             cells.append((0, n, place * n + take(rows.label, row), weight))
         else:
+            assert rows.value is not None
             cells.append((0, 1, place, weight))
-            for output in range(channels.n_scored):
-                cells.append((1 + output, 1, place, take(rows.value[output, ...], row)))
+            cells += [
+                (1 + output, 1, place, take(rows.value[output, ...], row))
+                for output in range(channels.n_scored)
+            ]
         if channels.counts_rows:
             cells.append((channels.n - 1, 1, place, None))
         return cells

@@ -42,7 +42,9 @@ def choose(device: str = "auto", backend: str | None = None) -> Choice:
         return Choice(_open("numpy", "cpu"), "device='cpu' was asked for")
     for name in _CUDA_BACKENDS:
         if find_spec(name) is not None and _cuda_devices(name):
-            return Choice(_open(name, device), f"device={device!r} was asked for; {name} reaches it")
+            return Choice(
+                _open(name, device), f"device={device!r} was asked for; {name} reaches it"
+            )
     raise BackendUnavailable(
         f"device={device!r}: no CUDA device can be reached; it needs an NVIDIA GPU with its driver "
         f"and CuPy ({_REMEDY['cupy']}). Use device='auto' to run on the CPU"

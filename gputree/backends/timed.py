@@ -1,7 +1,7 @@
 """A backend that keeps the time of each verb."""
 
 import time
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 from gputree.backends.contract import Backend
@@ -12,7 +12,7 @@ class Timed:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._backend, name)

@@ -73,7 +73,7 @@ class _Plan:
         self.max_bins = max_bins
         self.occupied = np.flatnonzero(count)  # buckets that hold values
         self.reached = np.cumsum(count[self.occupied])  # weight up to the end of each of them
-        self.ranks = quantile_ranks(int(self.reached[-1]), max_bins) if self.reached.size else None
+        self.ranks = quantile_ranks(int(self.reached[-1]), max_bins)
         self.known = np.zeros(len(self.occupied), bool)
         self.value: HostArray = np.empty(0)  # distinct values of the known buckets, sorted
         self.weight: HostArray = np.empty(0, np.int64)

@@ -16,7 +16,6 @@ from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
-from gputree.data.schema import Schema
 from gputree.data.target import Target
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import model_file, parameters
@@ -25,7 +24,6 @@ from gputree.growth.builder import Grown, grow
 from gputree.growth.finish import finish
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.tree.export import tree_text
-from gputree.tree.tree import Tree
 
 
 class TreeEstimator(BaseEstimator):
@@ -56,18 +54,22 @@ class TreeEstimator(BaseEstimator):
         formula, impurity = parameters.one_of("criterion", self.criterion, self.CRITERIA)
         budget = parameters.budget(self.histogram_budget)
         dataset, weight = self._read(X, sample_weight)
-        target = self._target(dataset.y if y is None else y, dataset.n_rows, weight)
+        target, learned = self._target(dataset.y if y is None else y, dataset.n_rows, weight)
         rules = self._rules(formula, target, dataset.n_features)
         backend = Timed(dataset.backend)
         grown = grow(backend, dataset.data, dataset.bins, target, rules, budget)
-        self.tree_ = finish(grown, target, backend.leaves(grown.rows), impurity)
-        self.schema_ = dataset.schema
+        tree = finish(grown, target, backend.leaves(grown.rows), impurity)
+        # Nothing is written before everything has worked: a failed fit leaves the old model whole.
+        self._keep_columns(X, dataset)
+        for name, value in learned.items():
+            setattr(self, name, value)
+        self.tree_ = tree
         self.max_features_ = rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
         self.fit_report_ = self._report(backend, dataset, grown, target)
-        self.fit_report_.seconds["total"] = time.perf_counter() - start
         if dataset is not X:
             self.fit_report_.seconds.update(dataset.seconds)
+        self.fit_report_.seconds["total"] = time.perf_counter() - start
         return self
 
     def apply(self, X: Any) -> Array:
@@ -155,7 +157,10 @@ class TreeEstimator(BaseEstimator):
 
     # What classifiers and regressors fill in.
 
-    def _target(self, y: Any, n_rows: int, weight: HostArray | None) -> Target:
+    def _target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[Target, dict[str, Any]]:
+        """The statistics of the rows, and the fitted attributes that tell what they mean."""
         raise NotImplementedError
 
     def _leaf_text(self, node: int, decimals: int) -> str:
@@ -166,7 +171,6 @@ class TreeEstimator(BaseEstimator):
     def _read(self, X: Any, sample_weight: Any) -> tuple[Dataset, HostArray | None]:
         """The table and the weights of its rows."""
         if isinstance(X, Dataset):
-            self._keep_names(X)
             given = read_weights(sample_weight, X.n_rows)
             return X, X.sample_weight if given is None else given
         dataset = Dataset(
@@ -177,10 +181,14 @@ class TreeEstimator(BaseEstimator):
             device=self.device,
             backend=self.backend,
         )
-        validate_data(self, X, skip_check_array=True)
         return dataset, dataset.sample_weight
 
-    def _keep_names(self, dataset: Dataset) -> None:
+    def _keep_columns(self, X: Any, dataset: Dataset) -> None:
+        """Set what scikit-learn and later predictions want to know of the columns."""
+        self.schema_ = dataset.schema
+        if dataset is not X:
+            validate_data(self, X, skip_check_array=True)
+            return
         self.n_features_in_ = dataset.n_features
         if dataset.feature_names is not None:
             self.feature_names_in_ = dataset.feature_names
@@ -212,9 +220,7 @@ class TreeEstimator(BaseEstimator):
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
 
-    def _report(
-        self, backend: Timed, dataset: Dataset, grown: Grown, target: Target
-    ) -> FitReport:
+    def _report(self, backend: Timed, dataset: Dataset, grown: Grown, target: Target) -> FitReport:
         hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.data, target.channels)
         return FitReport(
             backend=backend.name,

@@ -94,7 +94,9 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
 
     kinds = {cls.__name__: cls for cls in (DecisionTreeClassifier, DecisionTreeRegressor)}
     if header["estimator"] not in kinds:
-        raise ModelFileError(f"the file holds an unknown kind of model: {header['estimator']!r:.40}")
+        raise ModelFileError(
+            f"the file holds an unknown kind of model: {header['estimator']!r:.40}"
+        )
     params = from_plain(header["params"])
     estimator = kinds[header["estimator"]]()
     if not set(params) <= set(estimator.get_params(deep=False)):

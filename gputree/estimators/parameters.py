@@ -11,16 +11,14 @@ def whole(name: str, value: Any, low: int, *, or_none: bool = False) -> None:
     """Check an integer with a lower bound."""
     if or_none and value is None:
         return
-    is_int = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_int or value < low:
+    if not _is_whole(value) or value < low:
         also = " or None" if or_none else ""
         raise ValueError(f"{name}={value!r}: an integer of at least {low}{also} is needed")
 
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """Check a real number between bounds."""
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_real or not low <= float(value) <= high:
+    if not (_is_whole(value) or _is_fraction(value)) or not low <= value <= high:
         most = f" and at most {high}" if math.isfinite(high) else ""
         raise ValueError(f"{name}={value!r}: a number of at least {low}{most} is needed")
     return float(value)
@@ -28,10 +26,10 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
 
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    if _is_whole(value):
         whole(name, value, low)
         return int(value)
-    if not isinstance(value, numbers.Real) or not 0.0 < value <= 1.0:
+    if not _is_fraction(value) or not 0.0 < value <= 1.0:
         raise ValueError(
             f"{name}={value!r}: an integer of at least {low}, or a share of the rows in (0, 1]"
         )
@@ -46,11 +44,10 @@ def n_drawn(value: Any, n_features: int) -> int:
         return max(1, int(math.sqrt(n_features)))
     if value == "log2":
         return max(1, int(math.log2(n_features)))
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1:
+    if _is_whole(value) and value >= 1:
         return min(int(value), n_features)
-    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
-        if 0.0 < value <= 1.0:
-            return max(1, int(value * n_features))
+    if _is_fraction(value) and 0.0 < value <= 1.0:
+        return max(1, int(value * n_features))
     raise ValueError(
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
         "or None is needed"
@@ -68,3 +65,11 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r} is unknown; choose from {', '.join(sorted(choices))}")
     return choices[value]
+
+
+def _is_whole(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Integral)
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)

@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_array, column_or_1d, compute_sample_weight
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from gputree.arrays import to_numpy
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator
+from gputree.estimators.targets import class_factors, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
@@ -150,69 +150,24 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         value = self.tree_.value
         return np.asarray(value / value.sum(axis=1, keepdims=True))
 
-    def _target(self, y: Any, n_rows: int, weight: HostArray | None) -> Target:
-        label = read_target(y, n_rows, type(self).__name__)
-        label = column_or_1d(label, warn=True)
+    def _target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[Target, dict[str, Any]]:
+        label = column_or_1d(read_target(y, n_rows, type(self).__name__), warn=True)
         check_classification_targets(label)
-        self.classes_, number = np.unique(label, return_inverse=True)
-        self.n_classes_ = len(self.classes_)
-        factor = self._class_factors(label, number, weight)
+        classes, number = np.unique(label, return_inverse=True)
+        factor = class_factors(self.class_weight, self.priors, classes, number, weight)
         if factor is not None:
             weight = factor[number] * (1.0 if weight is None else weight)
             if not weight.any():
-                raise ValueError("class_weight leaves no row with a weight")
-        return class_target(number, self.n_classes_, weight)
-
-    def _class_factors(
-        self, label: HostArray, number: HostArray, weight: HostArray | None
-    ) -> HostArray | None:
-        """What the weights of the rows of each class are multiplied by."""
-        by_data = isinstance(self.priors, str) and self.priors == "data"
-        if self.class_weight is not None:
-            if not by_data:
-                raise ValueError("class_weight and priors both weigh the classes; give one of them")
-            if not isinstance(self.class_weight, (dict, str)):
-                raise ValueError(
-                    f"class_weight={self.class_weight!r}: a dict of label and weight, 'balanced' "
-                    "or None is needed"
-                )
-            factors = np.zeros(self.n_classes_)
-            factors[number] = compute_sample_weight(self.class_weight, label)
-            if not np.isfinite(factors).all() or (factors < 0).any():
-                raise ValueError("class_weight has a weight that is negative, NaN or infinite")
-            return factors
-        if by_data:
-            return None
-        total = np.bincount(number, weight, minlength=self.n_classes_)
-        if not total.all():
-            empty = self.classes_[total == 0][0]
-            raise ValueError(f"priors: class {empty!r} has no row of positive weight")
-        return self._priors() * total.sum() / total
-
-    def _priors(self) -> HostArray:
-        given = self.priors
-        if isinstance(given, str) and given == "uniform":
-            return np.full(self.n_classes_, 1.0 / self.n_classes_)
-        if isinstance(given, str):
-            raise ValueError(f"priors={given!r} is unknown; choose 'data', 'uniform' or numbers")
-        if isinstance(given, dict):
-            known = self.classes_.tolist()
-            if set(given) != set(known):
-                raise ValueError(f"priors has labels {list(given)}; the classes are {known}")
-            given = [given[label] for label in known]
-        prior = np.asarray(given, np.float64)
-        if prior.shape != (self.n_classes_,) or not (prior > 0).all() or abs(prior.sum() - 1) > 1e-9:
-            raise ValueError(
-                f"priors={given!r}: {self.n_classes_} positive numbers that sum to 1 are needed"
-            )
-        return prior
+                raise ValueError("class_weight is zero for every class that has rows")
+        target = class_target(number, len(classes), weight)
+        return target, {"classes_": classes, "n_classes_": len(classes)}
 
     def _leaf_text(self, node: int, decimals: int) -> str:
         shares = self._shares()[node]
         best = int(shares.argmax())
-        return (
-            f"class {self.classes_[best]} ({self.tree_.n_rows[node]} rows, {shares[best]:.1%})"
-        )
+        return f"class {self.classes_[best]} ({self.tree_.n_rows[node]} rows, {shares[best]:.1%})"
 
 
 class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
@@ -299,7 +254,9 @@ device_
         tags.target_tags.multi_output = True
         return tags
 
-    def _target(self, y: Any, n_rows: int, weight: HostArray | None) -> Target:
+    def _target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[Target, dict[str, Any]]:
         given = read_target(y, n_rows, type(self).__name__, numbers=True)
         values = given.reshape(n_rows, -1)
         if values.shape[1] == 0:
@@ -309,32 +266,8 @@ device_
                 f"y holds values beyond ±{LARGEST_TARGET:g}, whose squares overflow; divide y by a "
                 "constant before fitting"
             )
-        self.n_outputs_ = values.shape[1]
-        return value_target(values, weight)
+        return value_target(values, weight), {"n_outputs_": values.shape[1]}
 
     def _leaf_text(self, node: int, decimals: int) -> str:
         value = ", ".join(f"{output:.{decimals}f}" for output in self.tree_.value[node])
         return f"{value} ({self.tree_.n_rows[node]} rows)"
-
-
-def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -> HostArray:
-    """The target as a NumPy array of the table's length, without missing entries."""
-    if y is None:
-        raise ValueError(
-            f"{estimator} requires y to be passed, but the target y is None; give it to fit, or to "
-            "the Dataset"
-        )
-    target = check_array(
-        to_numpy(y),
-        ensure_2d=False,
-        dtype=np.float64 if numbers else None,
-        input_name="y",
-        estimator=estimator,
-        ensure_min_samples=0,
-    )
-    if len(target) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y "
-            f"has {len(target)}"
-        )
-    return np.asarray(target)

@@ -87,7 +87,7 @@ def score_floor(min_impurity_decrease: float, channels: Channels, total: int) ->
 
 
 def score_shift(channels: Channels) -> int:
-    """score / weight * 2**shift is the impurity decrease (summed over outputs)."""
+    """The s for which score / weight * 2**s is the impurity decrease, summed over outputs."""
     if channels.is_classes:
         return 0
     return 2 * (channels.weight_shift - min(channels.output_shift))

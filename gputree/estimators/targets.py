@@ -1,0 +1,88 @@
+"""Reading y, and the weights that classes are given."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_sample_weight
+
+from gputree.arrays import to_numpy
+from gputree.dtypes import HostArray
+
+
+def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -> HostArray:
+    """The target as a NumPy array of the table's length, without missing entries."""
+    if y is None:
+        raise ValueError(
+            f"{estimator} requires y to be passed, but the target y is None; give it to fit, or to "
+            "the Dataset"
+        )
+    target = check_array(
+        to_numpy(y),
+        ensure_2d=False,
+        dtype=np.float64 if numbers else None,
+        input_name="y",
+        estimator=estimator,
+        ensure_min_samples=0,
+    )
+    if len(target) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y "
+            f"has {len(target)}"
+        )
+    return np.asarray(target)
+
+
+def class_factors(
+    class_weight: Any,
+    priors: Any,
+    classes: HostArray,
+    number: HostArray,
+    weight: HostArray | None,
+) -> HostArray | None:
+    """What the weights of the rows of each class are multiplied by; None for nothing."""
+    by_data = isinstance(priors, str) and priors == "data"
+    if class_weight is not None:
+        if not by_data:
+            raise ValueError("class_weight and priors both weigh the classes; give one of them")
+        return _weight_factors(class_weight, classes, number)
+    if by_data:
+        return None
+    total = np.bincount(number, weight, minlength=len(classes))
+    if not total.all():
+        empty = classes[total == 0][0]
+        raise ValueError(f"priors: class {empty!r} has no row of positive weight")
+    return np.asarray(_read_priors(priors, classes) * total.sum() / total)
+
+
+def _weight_factors(class_weight: Any, classes: HostArray, number: HostArray) -> HostArray:
+    if not isinstance(class_weight, (dict, str)):
+        raise ValueError(
+            f"class_weight={class_weight!r}: a dict of label and weight, 'balanced' or None is "
+            "needed"
+        )
+    factors = np.zeros(len(classes))
+    factors[number] = compute_sample_weight(class_weight, classes[number])
+    if not np.isfinite(factors).all() or (factors < 0).any():
+        raise ValueError("class_weight has a weight that is negative, NaN or infinite")
+    return factors
+
+
+def _read_priors(priors: Any, classes: HostArray) -> HostArray:
+    """The prior of each class."""
+    n_classes = len(classes)
+    if isinstance(priors, str):
+        if priors != "uniform":
+            raise ValueError(f"priors={priors!r} is unknown; choose 'data', 'uniform' or numbers")
+        return np.full(n_classes, 1.0 / n_classes)
+    if isinstance(priors, dict):
+        labels = classes.tolist()
+        if set(priors) != set(labels):
+            raise ValueError(f"priors has labels {list(priors)}; the classes are {labels}")
+        priors = [priors[label] for label in labels]
+    prior = np.asarray(priors, np.float64)
+    if prior.shape != (n_classes,) or not (prior > 0).all() or abs(prior.sum() - 1.0) > 1e-9:
+        raise ValueError(
+            f"priors={priors!r}: {n_classes} positive numbers that sum to 1 are needed"
+        )
+    return prior
