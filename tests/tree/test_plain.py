@@ -316,6 +316,7 @@ MALFORMED = [
     {"numpy": ["object", "QQ=="]},
     {"numpy": [["uint8"], "QQ=="]},
     {"numpy": "uint8"},
+    {"numpy": [np.zeros(2), "QQ=="]},
     {"numpy_str": 1},
     {"numpy_str": {"str": "QQ=="}},
     {"numpy_str": {"numpy_str": "a"}},

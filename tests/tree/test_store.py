@@ -268,6 +268,14 @@ def test_a_damaged_file_says_what_to_do():
         store.unpack(data)
 
 
+def test_a_file_cut_short_says_where():
+    data = store.pack(HEADER, ARRAYS)
+    with pytest.raises(ModelFileError, match="ends before its checksum"):
+        store.unpack(data[: store.PREFIX.size + 5])
+    with pytest.raises(ModelFileError, match="12 bytes are announced where 8 are left"):
+        store.unpack(signed(data[: -store.DIGEST_BYTES - 8]))
+
+
 def test_a_newer_format_asks_for_a_newer_gputree_before_anything_else():
     for data in (framed(b"?", version=2), store.PREFIX.pack(store.MAGIC, 2**32 - 1, 0)):
         with pytest.raises(ModelFileError, match="a newer gputree is needed"):
