@@ -1,6 +1,6 @@
 """Fit one tree with gputree and its peers on the same table, interleaved; print ratios.
 
-    python benchmarks/compare.py --rows 100000 --features 28 --depth 8 --backends numpy
+python benchmarks/compare.py --rows 100000 --features 28 --depth 8 --backends numpy
 """
 
 import argparse
@@ -73,8 +73,8 @@ def print_table(results: dict[str, dict[str, Any]]) -> None:
     print("|---|---|---|---|---|")
     for name, result in results.items():
         print(
-            f"| {name} | {result['cold']:.3f} | {result['warm']:.3f} | {result['warm'] / first:.2f} "
-            f"| {result['train_score']:.4f} |"
+            f"| {name} | {result['cold']:.3f} | {result['warm']:.3f} | {result['warm'] / first:.2f}"
+            f" | {result['train_score']:.4f} |"
         )
 
 

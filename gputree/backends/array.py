@@ -13,29 +13,22 @@ from gputree.backends import coding
 from gputree.backends.contract import Kin, Moves, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.scan import Scanner
-from gputree.data.bins import Bins
+from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import MISSING_LEVEL, OUTSIDE, SUM, Array, HostArray
+from gputree.dtypes import MISSING_LEVEL, OUTSIDE, SUM, Array, HostArray, code_dtype
 from gputree.tree.tree import Tree
-
-
-@dataclass(frozen=True)
-class ArrayData:
-    """Codes, a row of the array a feature."""
-
-    bins: Bins
-    code: Array  # (features, rows)
 
 
 @dataclass(frozen=True)
 class ArrayRows:
     """Codes with the channels and the node of every row."""
 
-    data: ArrayData
+    code: Array  # (features, rows)
+    bins: Bins
     target: Target
     node: Array  # (rows,)
-    label: Array | None  # (rows,) offset of the row's class channel
+    label: Array | None  # (rows,) the class
     weight: Array | None  # (rows,) float64, whole numbers
     value: Array | None  # (outputs, rows) float64, whole numbers
     point: Array | None  # (outputs, rows)
@@ -45,7 +38,7 @@ class ArrayRows:
 class ArrayHist:
     """Sums of some nodes."""
 
-    data: ArrayData
+    bins: Bins
     channels: Channels
     sums: Array  # (nodes, channels, places) int64
 
@@ -61,38 +54,40 @@ class ArrayBackend:
 
     # Values to codes.
 
-    def sketch(self, table: Table, weight: HostArray | None) -> HostArray:
-        device_weight = self._weight(weight)
-        rows = [
-            coding.bucket_weights(self._lib, self._values(column), device_weight)
-            for column in table.columns
-        ]
-        return np.stack(rows)
+    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Array:
+        return self._put(np.zeros((n_features, n_rows), code_dtype(most_codes)))
+
+    def hold(self, columns: Sequence[Column]) -> list[Array]:
+        return [self._values(column) for column in columns]
+
+    def sketch(self, values: list[Array], weight: HostArray | None) -> HostArray:
+        put = self._weight(weight)
+        return np.stack([coding.bucket_weights(self._lib, column, put) for column in values])
 
     def refine(
-        self, table: Table, weight: HostArray | None, wanted: Sequence[HostArray]
+        self, values: list[Array], weight: HostArray | None, wanted: Sequence[HostArray]
     ) -> list[tuple[HostArray, HostArray]]:
-        device_weight = self._weight(weight)
+        put = self._weight(weight)
         return [
-            coding.distinct(self._lib, self._values(column), device_weight, buckets)
-            for column, buckets in zip(table.columns, wanted, strict=True)
+            coding.distinct(self._lib, column, put, buckets)
+            for column, buckets in zip(values, wanted, strict=True)
         ]
 
-    def load(self, table: Table, bins: Bins) -> ArrayData:
-        code = [
-            coding.codes(self._lib, self._values(column), feature, bins.n_codes.max())
-            for column, feature in zip(table.columns, bins.features, strict=True)
-        ]
-        return ArrayData(bins, self._lib.xp.stack(code))
+    def encode(
+        self, data: Array, first_feature: int, values: list[Array], bins: Sequence[FeatureBins]
+    ) -> None:
+        for i, (column, feature) in enumerate(zip(values, bins, strict=True)):
+            data[first_feature + i, :] = coding.codes(self._lib, column, feature, data.dtype)
 
     # Growing.
 
-    def begin(self, data: ArrayData, target: Target) -> ArrayRows:
+    def begin(self, data: Array, bins: Bins, target: Target) -> ArrayRows:
         node = np.zeros(target.n_rows, np.int64)
         if target.weight is not None:
             node[target.weight == 0] = OUTSIDE
         return ArrayRows(
             data,
+            bins,
             target,
             node=self._put(node),
             label=None if target.label is None else self._put(target.label.astype(np.int64)),
@@ -102,19 +97,19 @@ class ArrayBackend:
         )
 
     def tally(self, rows: ArrayRows, nodes: HostArray) -> ArrayHist:
-        xp, bins, channels = self._lib.xp, rows.data.bins, rows.target.channels
+        xp, bins, channels = self._lib.xp, rows.bins, rows.target.channels
         row, place = self._rows_of(rows, nodes)
         sums = xp.zeros((len(nodes), channels.n, bins.width), dtype=xp.int64)
         cells = self._cells(rows, row, place)
         for feature, n_codes in enumerate(bins.n_codes.tolist()):
-            code = xp.astype(xp.take(rows.data.code[feature, ...], row), xp.int64)
+            code = xp.astype(xp.take(rows.code[feature, ...], row), xp.int64)
             part = slice(int(bins.offset[feature]), int(bins.offset[feature + 1]))
             for first, size, cell, weight in cells:
                 length = len(nodes) * size * n_codes
                 counted = self._lib.count(cell * n_codes + code, length, weight)
                 counted = xp.reshape(counted, (len(nodes), size, n_codes))
                 sums[:, first : first + size, part] = counted
-        return ArrayHist(rows.data, channels, sums)
+        return ArrayHist(bins, channels, sums)
 
     def derive(self, built: ArrayHist, kin: Kin, above: ArrayHist | None) -> ArrayHist:
         xp = self._lib.xp
@@ -123,10 +118,10 @@ class ArrayBackend:
             parent = xp.take(above.sums, self._put(np.maximum(kin.parent, 0)), axis=0)
             is_derived = self._put((kin.parent >= 0)[:, None, None])
             sums = xp.where(is_derived, parent - sums, sums)
-        return ArrayHist(built.data, built.channels, sums)
+        return ArrayHist(built.bins, built.channels, sums)
 
     def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
-        return self._scanner.best_splits(hist.sums, hist.data.bins, hist.channels, search)
+        return self._scanner.best_splits(hist.sums, hist.bins, hist.channels, search)
 
     def span(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
         row, place = self._rows_of(rows, nodes)
@@ -143,7 +138,7 @@ class ArrayBackend:
         row, place = self._rows_of(rows, moves.node)
         feature = xp.take(self._put(moves.feature.astype(np.int64)), place)
         n_rows = rows.target.n_rows
-        flat = xp.reshape(rows.data.code, (-1,))
+        flat = xp.reshape(rows.code, (-1,))
         code = xp.astype(xp.take(flat, feature * n_rows + row), xp.int64)
         at = xp.take(self._put(moves.start.astype(np.int64)), place) + code
         slot = xp.astype(xp.take(self._put(moves.table.astype(np.int64)), at), xp.int64)
@@ -189,11 +184,11 @@ class ArrayBackend:
 
     # Sizes.
 
-    def bytes_per_node(self, data: ArrayData, channels: Channels) -> int:
-        return data.bins.width * channels.n * np.dtype(SUM).itemsize
+    def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
+        return bins.width * channels.n * np.dtype(SUM).itemsize
 
-    def bytes_held(self, data: ArrayData, rows: ArrayRows | None) -> int:
-        arrays = [data.code]
+    def bytes_held(self, data: Array, rows: ArrayRows | None) -> int:
+        arrays = [data]
         if rows is not None:
             arrays += [rows.node, rows.label, rows.weight, rows.value, rows.point]
         return sum(_nbytes(array) for array in arrays if array is not None)

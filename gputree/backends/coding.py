@@ -4,12 +4,14 @@ A bucket is the leading 16 bits of a value rounded to float32, put in order. Mos
 cut, so their values share one code, read from a table; only the others are searched.
 """
 
+from typing import Any
+
 import numpy as np
 
 from gputree.backends.libraries import Library
 from gputree.data.bins import FeatureBins
 from gputree.data.cuts import BUCKETS, bucket_of, ordered_bucket
-from gputree.dtypes import Array, HostArray, code_dtype
+from gputree.dtypes import Array, HostArray
 
 
 def buckets(lib: Library, values: Array) -> Array:
@@ -56,22 +58,21 @@ def distinct(
     return lib.to_host(value).astype(np.float64), lib.to_host(count).astype(np.int64)
 
 
-def codes(lib: Library, values: Array, feature: FeatureBins, most_codes: int) -> Array:
+def codes(lib: Library, values: Array, feature: FeatureBins, dtype: Any) -> Array:
     """The code of each value: how many cuts lie below it, or the missing code."""
     xp = lib.xp
-    dtype = code_dtype(most_codes)
     bucket = buckets(lib, values)
     first, has_cut = _table(feature)
-    code = xp.take(lib.from_host(first.astype(dtype)), bucket)
+    code = xp.take(xp.astype(lib.from_host(first), dtype), bucket)
     search = xp.nonzero(xp.take(lib.from_host(has_cut), bucket))[0]
     if search.shape[0]:
         members = xp.astype(xp.take(values, search), xp.float64)
         found = xp.searchsorted(lib.from_host(feature.cut), members, side="left")
-        code = lib.replaced(code, search, xp.astype(found, code.dtype))
+        code = lib.replaced(code, search, xp.astype(found, dtype))
     missing = xp.nonzero(xp.isnan(values))[0]
     if missing.shape[0]:
-        last = np.full(missing.shape[0], feature.n_codes - 1, dtype)
-        code = lib.replaced(code, missing, lib.from_host(last))
+        last = lib.from_host(np.full(missing.shape[0], feature.n_codes - 1))
+        code = lib.replaced(code, missing, xp.astype(last, dtype))
     return code
 
 

@@ -11,9 +11,10 @@ channel
     channel that counts rows.
 slot
     The number of a child below its node, 0 or 1.
-Data, Rows, Hist
-    Opaque handles: coded columns; the same with channels and the node of every row; sums for some
-    nodes. The builder passes them on and never opens them.
+Values, Data, Rows, Hist
+    Opaque handles: some columns where the backend computes; all columns as codes; the same with
+    channels and the node of every row; sums for some nodes. Callers pass them on and never open
+    them.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
@@ -25,12 +26,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gputree.data.bins import Bins
-from gputree.data.table import Table
+from gputree.data.bins import Bins, FeatureBins
+from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
 
+Values: TypeAlias = Any
 Data: TypeAlias = Any
 Rows: TypeAlias = Any
 Hist: TypeAlias = Any
@@ -86,26 +88,36 @@ class Backend(Protocol):
     name: str
     device: str
 
-    # Once a fit.
-    def sketch(self, table: Table, weight: HostArray | None) -> HostArray:
-        """Weight of the known values in each key bucket, (features, BUCKETS + 1).
+    # Once a fit, a few columns at a time.
+    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Data:
+        """Room for the codes of a table, none of which reaches `most_codes`."""
+        ...
+
+    def hold(self, columns: Sequence[Column]) -> Values:
+        """Bring the values of some columns to where the backend computes."""
+        ...
+
+    def sketch(self, values: Values, weight: HostArray | None) -> HostArray:
+        """Weight of the known values in each key bucket, (columns, BUCKETS + 1).
 
         The last entry is the weight of the missing values. Adds up over parts of the rows.
         """
         ...
 
     def refine(
-        self, table: Table, weight: HostArray | None, wanted: Sequence[HostArray]
+        self, values: Values, weight: HostArray | None, wanted: Sequence[HostArray]
     ) -> list[tuple[HostArray, HostArray]]:
-        """Distinct values and their weights inside the wanted buckets of each feature, sorted."""
+        """Distinct values and their weights inside the wanted buckets of each column, sorted."""
         ...
 
-    def load(self, table: Table, bins: Bins) -> Data:
-        """Codes of all values, where the backend computes."""
+    def encode(
+        self, data: Data, first_feature: int, values: Values, bins: Sequence[FeatureBins]
+    ) -> None:
+        """Write the codes of some columns, which are the features from `first_feature` on."""
         ...
 
     # Once a tree.
-    def begin(self, data: Data, target: Target) -> Rows:
+    def begin(self, data: Data, bins: Bins, target: Target) -> Rows:
         """Attach channels; rows without weight stay outside, all others start at the root."""
         ...
 
@@ -143,7 +155,7 @@ class Backend(Protocol):
         """The leaf of each row of a table of values."""
         ...
 
-    def bytes_per_node(self, data: Data, channels: Channels) -> int:
+    def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
         """What the sums of one node occupy."""
         ...
 

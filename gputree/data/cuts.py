@@ -6,6 +6,7 @@ lists of parts of a table add up, so the cuts do not depend on how rows are spre
 whole columns, no sampling.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,39 +16,61 @@ from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS, HostArray
 
 if TYPE_CHECKING:
-    from gputree.backends.contract import Backend
+    from gputree.backends.contract import Backend, Data, Values
 
 BUCKETS = 65_536  # the sign, exponent and 7 leading fraction bits of a value rounded to float32
 
 
-def find_bins(backend: "Backend", table: Table, weight: HostArray | None, max_bins: int) -> Bins:
-    """Cut every feature of a table into at most `max_bins` codes, plus one for missing values."""
+COLUMNS_AT_ONCE = 8  # 32 bytes a row of float32: what coding holds beside the codes
+
+
+def bin_table(
+    backend: "Backend", table: Table, weight: HostArray | None, max_bins: int
+) -> tuple[Bins, "Data"]:
+    """Cut every feature into at most `max_bins` codes, plus one for missing values; code it."""
     if not 2 <= max_bins <= MAX_BINS:
         raise ValueError(
             f"max_bins={max_bins} is outside 2..{MAX_BINS}: a code takes one byte, or two"
         )
-    counts = backend.sketch(table, weight)
-    for column, count in zip(table.columns, counts, strict=True):
+    most_levels = max((len(column.levels or ()) for column in table.columns), default=0)
+    data = backend.reserve(table.n_features, table.n_rows, max(max_bins, most_levels) + 1)
+    features: list[FeatureBins] = []
+    for first in range(0, table.n_features, COLUMNS_AT_ONCE):
+        columns = table.columns[first : first + COLUMNS_AT_ONCE]
+        values = backend.hold(columns)
+        found = find_cuts(backend, columns, values, weight, max_bins)
+        backend.encode(data, first, values, found)
+        features += found
+    return Bins(tuple(features)), data
+
+
+def find_cuts(
+    backend: "Backend",
+    columns: Sequence[Column],
+    values: "Values",
+    weight: HostArray | None,
+    max_bins: int,
+) -> list[FeatureBins]:
+    """The cuts of some columns."""
+    counts = backend.sketch(values, weight)
+    for column, count in zip(columns, counts, strict=True):
         if not count[:BUCKETS].any():
             raise ValueError(f"column {column.name!r} has no known value; drop it before fitting")
     plans = [_Plan(count[:BUCKETS], max_bins) for count in counts]
-    numeric = np.array([column.kind is Kind.NUMERIC for column in table.columns])
     nothing = np.empty(0, np.int64)
     while True:
         wanted = [
-            plan.missing() if is_numeric else nothing
-            for plan, is_numeric in zip(plans, numeric, strict=True)
+            plan.missing() if column.kind is Kind.NUMERIC else nothing
+            for plan, column in zip(plans, columns, strict=True)
         ]
         if not any(buckets.size for buckets in wanted):
             break
-        for plan, found in zip(plans, backend.refine(table, weight, wanted), strict=True):
+        for plan, found in zip(plans, backend.refine(values, weight, wanted), strict=True):
             plan.learn(*found)
-    return Bins(
-        tuple(
-            _feature_bins(column, plan, bool(count[BUCKETS]))
-            for column, plan, count in zip(table.columns, plans, counts, strict=True)
-        )
-    )
+    return [
+        _feature_bins(column, plan, bool(count[BUCKETS]))
+        for column, plan, count in zip(columns, plans, counts, strict=True)
+    ]
 
 
 def _feature_bins(column: Column, plan: "_Plan", has_missing: bool) -> FeatureBins:

@@ -7,11 +7,9 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import to_numpy
-from gputree.backends.contract import Data
 from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
-from gputree.data.bins import Bins
-from gputree.data.cuts import find_bins
+from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
@@ -73,8 +71,7 @@ class Dataset:
         self.backend = choice.backend
         timed = Timed(choice.backend)
         whole, _ = whole_weights(self.sample_weight)
-        self.bins: Bins = find_bins(timed, table, whole, max_bins)
-        self.data: Data = timed.load(table, self.bins)
+        self.bins, self.data = bin_table(timed, table, whole, max_bins)
         self.seconds = dict(timed.seconds)
 
     @property

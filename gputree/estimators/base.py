@@ -221,7 +221,7 @@ class TreeEstimator(BaseEstimator):
         )
 
     def _report(self, backend: Timed, dataset: Dataset, grown: Grown, target: Target) -> FitReport:
-        hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.data, target.channels)
+        hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.bins, target.channels)
         return FitReport(
             backend=backend.name,
             device=backend.device,

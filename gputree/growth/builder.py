@@ -47,14 +47,14 @@ class _Growth:
     ) -> None:
         self.backend, self.rules = backend, rules
         self.n_features = len(bins.features)
-        self.rows = backend.begin(data, target)
+        self.rows = backend.begin(data, bins, target)
         self.draft = Draft(bins, target.channels, target.totals, rules.seed)
         self.queue: Queue = (
             FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
         )
         # Half of the budget is for the sums of the nodes at hand, half for those kept to derive
         # their children's from. Each node divided makes two to search.
-        self.capacity = max(1, budget // backend.bytes_per_node(data, target.channels))
+        self.capacity = max(1, budget // backend.bytes_per_node(bins, target.channels))
         self.frontier = max(1, self.capacity // 4)
         self.peak_hists = 0
 
