@@ -48,7 +48,7 @@ def object_array(items):
 value = st.recursive(
     scalar
     | hnp.arrays(raw_dtypes, shapes)
-    | hnp.arrays(text_dtypes, shapes, elements=text.map(lambda word: word[:1])),
+    | hnp.arrays(text_dtypes, shapes, elements=text.map(lambda word: word[:1].strip("\0"))),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.lists(inner, max_size=3).map(tuple),
