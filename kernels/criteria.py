@@ -29,13 +29,23 @@ def compile_for(jit, ops):
         return spread - (spread - score)
 
     @jit
-    def between(left, total, left_weight, weight, n_channels):
-        """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
+    def apart(left, total, left_weight, weight, n_channels):
+        """Squared distance of the children's means, times `room`."""
         square = mul(left_weight, 0.0)
         for c in range(n_channels):
-            apart = mul(left[c], weight) - mul(total[c], left_weight)
-            square = square + mul(apart, apart)
-        return square / mul(mul(left_weight, weight - left_weight), weight)
+            distance = mul(left[c], weight) - mul(total[c], left_weight)
+            square = square + mul(distance, distance)
+        return square
+
+    @jit
+    def room(left_weight, weight):
+        """What `apart` is divided by to give a score."""
+        return mul(mul(left_weight, weight - left_weight), weight)
+
+    @jit
+    def between(left, total, left_weight, weight, n_channels):
+        """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
+        return apart(left, total, left_weight, weight, n_channels) / room(left_weight, weight)
 
     @jit
     def told(part, whole, share, weight):
@@ -69,11 +79,11 @@ def compile_for(jit, ops):
     @jit
     def gini(total, weight, n_channels):
         """Chance that two rows drawn from the node differ in class."""
-        apart = mul(weight, 0.0)
+        chance = mul(weight, 0.0)
         for c in range(n_channels):
             share = total[c] / weight
-            apart = apart + mul(share, (weight - total[c]) / weight)
-        return apart
+            chance = chance + mul(share, (weight - total[c]) / weight)
+        return chance
 
     @jit
     def entropy(total, weight, n_channels):
@@ -95,6 +105,8 @@ def compile_for(jit, ops):
 
     return SimpleNamespace(
         trim=trim,
+        apart=apart,
+        room=room,
         between=between,
         information=information,
         corrected=corrected,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gputree.backends.libraries import Library
 from gputree.data.bins import FeatureBins
-from gputree.data.cuts import BUCKETS, bucket_of, ordered_bucket
+from gputree.data.cuts import BUCKETS, cuts_by_bucket, ordered_bucket
 from gputree.dtypes import Array, HostArray
 
 
@@ -62,9 +62,9 @@ def codes(lib: Library, values: Array, feature: FeatureBins, dtype: Any) -> Arra
     """The code of each value: how many cuts lie below it, or the missing code."""
     xp = lib.xp
     bucket = buckets(lib, values)
-    first, has_cut = _table(feature)
+    first, inside = cuts_by_bucket(feature.cut)
     code = xp.take(xp.astype(lib.from_host(first), dtype), bucket)
-    search = xp.nonzero(xp.take(lib.from_host(has_cut), bucket))[0]
+    search = xp.nonzero(xp.take(lib.from_host(inside > 0), bucket))[0]
     if search.shape[0]:
         members = xp.astype(xp.take(values, search), xp.float64)
         found = xp.searchsorted(lib.from_host(feature.cut), members, side="left")
@@ -74,11 +74,3 @@ def codes(lib: Library, values: Array, feature: FeatureBins, dtype: Any) -> Arra
         last = lib.from_host(np.full(missing.shape[0], feature.n_codes - 1))
         code = lib.replaced(code, missing, xp.astype(last, dtype))
     return code
-
-
-def _table(feature: FeatureBins) -> tuple[HostArray, HostArray]:
-    """The code of each bucket without a cut inside, and which buckets have one."""
-    at = bucket_of(feature.cut)
-    has_cut = np.zeros(BUCKETS, bool)
-    has_cut[at] = True
-    return np.searchsorted(at, np.arange(BUCKETS), side="left"), has_cut

@@ -78,6 +78,7 @@ class Moves:
 class Kin:
     """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
 
+    node: HostArray  # (nodes,)
     built: HostArray  # (nodes,) place among the tallied nodes: the node's own, or its sibling's
     parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
 

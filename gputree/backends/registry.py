@@ -10,7 +10,7 @@ from gputree.backends.contract import Backend
 from gputree.backends.libraries import open_library
 from gputree.errors import BackendUnavailable
 
-BACKENDS = ("numpy", "torch", "cupy", "array_api_strict")
+BACKENDS = ("numpy", "numba", "torch", "cupy", "array_api_strict")
 _CUDA_BACKENDS = ("cupy", "torch")  # in order of preference
 _REMEDY = {
     "torch": "pip install torch",
@@ -60,6 +60,11 @@ def _open(name: str, device: str) -> Backend:
         raise ValueError(f"backend={name!r} runs on the CPU, not on device={device!r}")
     if name == "cupy" and device == "cpu":
         raise ValueError("backend='cupy' runs on a GPU, not on device='cpu'")
+    if name == "numba":
+        from gputree.backends.cpu import CpuBackend
+        from gputree.backends.workers import available_cores
+
+        return CpuBackend(available_cores())
     place = "cpu" if device == "auto" else device
     if name == "cupy" or device.startswith("cuda"):
         place = _cuda_place(name, device)

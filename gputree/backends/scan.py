@@ -10,6 +10,7 @@ import numpy as np
 
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
+from gputree.backends.units import relative_units
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
@@ -219,12 +220,3 @@ class _Scan:
         place, has_missing = self._missing_place()
         missing = self.lib.xp.take(self.here, place, axis=2)
         return self.left + self.lib.xp.where(has_missing[None, None, :], missing, 0)
-
-
-def relative_units(channels: Channels) -> list[float]:
-    """What 1 in each scored channel is worth against the channel of the coarsest unit.
-
-    Powers of two, so that bringing outputs of a regression to one scale rounds nothing.
-    """
-    shift = np.array(channels.output_shift or [0] * channels.n_scored)
-    return [float(unit) for unit in np.ldexp(1.0, shift.min() - shift)]

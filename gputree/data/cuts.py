@@ -156,3 +156,9 @@ def ordered_bucket(bits: HostArray) -> HostArray:
     The bits of a negative float grow with its magnitude; flipping them puts all floats in order.
     """
     return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> 16) + (BUCKETS // 2)
+
+
+def cuts_by_bucket(cut: HostArray) -> tuple[HostArray, HostArray]:
+    """How many cuts lie below each bucket, and how many inside it."""
+    inside = np.bincount(bucket_of(cut), minlength=BUCKETS)
+    return np.cumsum(inside) - inside, inside

@@ -78,7 +78,7 @@ class _Growth:
         if above is None:
             wanted = nodes[self.rules.may_split(self.draft, nodes)]
             tallied = wanted
-            kin = Kin(np.arange(len(wanted)), np.full(len(wanted), -1))
+            kin = Kin(wanted, np.arange(len(wanted)), np.full(len(wanted), -1))
         else:
             wanted, tallied, kin = self._families(nodes, above)
         if not wanted.size:
@@ -103,8 +103,10 @@ class _Growth:
         place = np.cumsum(concerned) - 1
         family, slot = np.nonzero(may)
         is_tallied = slot == small[family]
-        kin = Kin(place[family], np.where(is_tallied, -1, above.place[family]))
-        return nodes[family, slot], tallied, kin
+        wanted = nodes[family, slot]
+        return wanted, tallied, Kin(
+            wanted, place[family], np.where(is_tallied, -1, above.place[family])
+        )
 
     def _enqueue(self, nodes: HostArray, hist: Hist | None) -> None:
         score = self.draft.score[nodes]

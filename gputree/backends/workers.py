@@ -1,0 +1,43 @@
+"""Threads that run kernels over ranges of items."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+SHARES = 4  # ranges a thread: small enough that none waits long for the others
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """A pool of threads. Kernels drop the interpreter lock, so threads run at the same time."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, kernel: Callable[..., None], n_items: int, *args: Any, least: int = 1) -> None:
+        """Call kernel(begin, end, *args) for ranges that cover all items, each at least `least`."""
+        n_ranges = min(self.n_threads * SHARES, max(1, n_items // least))
+        if self.n_threads == 1 or n_ranges == 1:
+            kernel(0, n_items, *args)
+            return
+        bounds = [n_items * i // n_ranges for i in range(n_ranges + 1)]
+        self.map(
+            lambda i: kernel(bounds[i], bounds[i + 1], *args),
+            range(n_ranges),
+        )
+
+    def map(self, function: Callable[[int], Any], items: range) -> list[Any]:
+        """The results of a function of each item, in order."""
+        if self.n_threads == 1 or len(items) <= 1:
+            return [function(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="gputree")
+        return list(self._pool.map(function, items))

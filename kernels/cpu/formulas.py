@@ -1,0 +1,28 @@
+"""The formulas of `criteria`, compiled for scalars."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from numba import njit
+
+from gputree.kernels import criteria
+
+
+@njit
+def mul(a, b):
+    return a * b
+
+
+@njit
+def select(test, a, b):
+    return a if test else b
+
+
+@njit
+def split(x):
+    word = np.float64(x).view(np.int64)
+    fraction = np.int64((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
+    return fraction, np.float64((word >> 52) - 1023)
+
+
+SCALAR = criteria.compile_for(njit, SimpleNamespace(mul=mul, select=select, split=split))
