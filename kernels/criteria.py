@@ -4,7 +4,8 @@ A score is the impurity decrease of a binary split times the weight of its node,
 different nodes compare. Each formula avoids cancellation: it is exactly 0 when both children look
 like their node, and its rounding error is relative to itself. The same source runs on scalars
 (compiled kernels) and on whole arrays (array-API code): `left[c]` and `total[c]` are the sums of
-channel `c` of the left child and of the node, as float64.
+channel `c` of the left child and of the node, as float64. Kernels that keep no arrays of floats use
+the steps, one channel at a time.
 """
 
 from types import SimpleNamespace
@@ -29,23 +30,15 @@ def compile_for(jit, ops):
         return spread - (spread - score)
 
     @jit
-    def apart(left, total, left_weight, weight, n_channels):
-        """Squared distance of the children's means, times `room`."""
-        square = mul(left_weight, 0.0)
-        for c in range(n_channels):
-            distance = mul(left[c], weight) - mul(total[c], left_weight)
-            square = square + mul(distance, distance)
-        return square
+    def apart_step(square, left, total, left_weight, weight):
+        """Add the squared distance of the children's means in one channel, times `room`."""
+        distance = mul(left, weight) - mul(total, left_weight)
+        return square + mul(distance, distance)
 
     @jit
     def room(left_weight, weight):
-        """What `apart` is divided by to give a score."""
+        """What the sum of `apart_step` is divided by to give a score."""
         return mul(mul(left_weight, weight - left_weight), weight)
-
-    @jit
-    def between(left, total, left_weight, weight, n_channels):
-        """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
-        return apart(left, total, left_weight, weight, n_channels) / room(left_weight, weight)
 
     @jit
     def told(part, whole, share, weight):
@@ -55,13 +48,30 @@ def compile_for(jit, ops):
         return mul(part, log2(ratio))
 
     @jit
+    def told_step(bits, left, total, left_weight, weight):
+        """Add what both children tell about one class."""
+        bits = bits + told(left, total, left_weight, weight)
+        return bits + told(total - left, total, weight - left_weight, weight)
+
+    @jit
+    def larger(a, b):
+        return select(a > b, a, b)
+
+    @jit
+    def between(left, total, left_weight, weight, n_channels):
+        """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
+        square = mul(left_weight, 0.0)
+        for c in range(n_channels):
+            square = apart_step(square, left[c], total[c], left_weight, weight)
+        return square / room(left_weight, weight)
+
+    @jit
     def information(left, total, left_weight, weight, n_channels):
         """Entropy decrease in bits, as the mutual information of child and class."""
         bits = mul(left_weight, 0.0)
         for c in range(n_channels):
-            bits = bits + told(left[c], total[c], left_weight, weight)
-            bits = bits + told(total[c] - left[c], total[c], weight - left_weight, weight)
-        return select(bits > 0.0, bits, 0.0)
+            bits = told_step(bits, left[c], total[c], left_weight, weight)
+        return larger(bits, 0.0)
 
     @jit
     def corrected(left, total, left_weight, weight, n_channels):
@@ -70,10 +80,9 @@ def compile_for(jit, ops):
         right_most = left_most
         node_most = left_most
         for c in range(n_channels):
-            right = total[c] - left[c]
-            left_most = select(left[c] > left_most, left[c], left_most)
-            right_most = select(right > right_most, right, right_most)
-            node_most = select(total[c] > node_most, total[c], node_most)
+            left_most = larger(left[c], left_most)
+            right_most = larger(total[c] - left[c], right_most)
+            node_most = larger(total[c], node_most)
         return left_most + right_most - node_most
 
     @jit
@@ -100,13 +109,15 @@ def compile_for(jit, ops):
         """Share of the node's rows outside its largest class."""
         most = mul(weight, 0.0)
         for c in range(n_channels):
-            most = select(total[c] > most, total[c], most)
+            most = larger(total[c], most)
         return (weight - most) / weight
 
     return SimpleNamespace(
         trim=trim,
-        apart=apart,
+        apart_step=apart_step,
         room=room,
+        told_step=told_step,
+        larger=larger,
         between=between,
         information=information,
         corrected=corrected,

@@ -49,7 +49,7 @@ class CpuHist:
     rows: CpuRows
     node: HostArray  # (nodes,)
     place: HostArray  # (nodes,) index into `sums`, -1 for a node searched from its rows
-    sums: HostArray  # (large nodes, places, channels)
+    sums: HostArray  # (large nodes, places * channels)
 
 
 class CpuBackend:
@@ -141,7 +141,7 @@ class CpuBackend:
         place = np.where(is_large, np.cumsum(is_large) - 1, -1)
         if above is None:
             return CpuHist(rows, kin.node, place, built.sums)
-        sums = np.empty((int(is_large.sum()), *built.sums.shape[1:]), built.sums.dtype)
+        sums = np.empty((int(is_large.sum()), built.sums.shape[1]), built.sums.dtype)
         parent = np.where(kin.parent >= 0, above.place[np.maximum(kin.parent, 0)], -1)
         source = built.place[kin.built]
         # A small sibling was not summed; its large brother needs it, and its rows are few.
@@ -179,7 +179,7 @@ class CpuBackend:
         winner = np.empty((n, 4), np.int64)
         left = np.empty((n, channels.n), np.int64)
         rank = np.empty((0, 0), np.int64) if search.rank is None else search.rank
-        shape = (channels.is_classes, channels.n_scored, channels.counts_rows)
+        shape = (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
         rules = (split.FORMULAS[search.formula], search.min_rows, max(1, search.min_weight))
         unit = np.array(relative_units(channels))
         for is_large in (True, False):
@@ -288,25 +288,26 @@ class CpuBackend:
     # Helpers.
 
     def _sums(self, rows: CpuRows, nodes: HostArray) -> HostArray:
-        """The histograms of some nodes, (nodes, places, channels)."""
+        """The histograms of some nodes, (nodes, places * channels)."""
         channels, bins = rows.target.channels, rows.bins
-        sums = np.zeros((len(nodes), bins.width, channels.n), _sum_dtype(channels))
+        sums = np.zeros((len(nodes), bins.width * channels.n), _sum_dtype(channels))
         n_features = len(bins.features)
         block = max(1, min(n_features, -(-n_features // (2 * self._workers.n_threads))))
         n_blocks = -(-n_features // block)
-        is_classes = channels.is_classes
         self._workers.run(
-            histogram.tally_classes if is_classes else histogram.tally_values,
+            histogram.tally,
             len(nodes) * n_blocks,
             n_blocks,
             block,
             rows.start[nodes],
             rows.n_rows[nodes],
             rows.order,
-            rows.label if is_classes else rows.value,
+            rows.label,
+            rows.value,
             rows.weight,
             rows.code,
             bins.offset,
+            channels.n,
             sums,
         )
         return sums
@@ -322,6 +323,7 @@ class CpuBackend:
         self._workers.run(
             split.search_rows,
             len(chosen),
+            DIRECT_ROWS,
             rows.start[node],
             rows.n_rows[node],
             rows.order,

@@ -12,74 +12,70 @@ CHUNK_ROWS = 2048  # row numbers, classes and one column's codes of a chunk stay
 
 
 @kernel
-def tally_classes(
-    begin, end, n_blocks, block, start, n_rows, order, label, weight, code, offset, hist
-):
-    """hist[node, place, class] += weight; the last channel counts rows where rows are weighted."""
-    is_weighted = weight.shape[0] > 0
-    last = hist.shape[2] - 1
-    row = np.empty(CHUNK_ROWS, np.int64)
-    channel = np.empty(CHUNK_ROWS, np.int64)
-    amount = np.empty(CHUNK_ROWS, np.int64)
-    for item in range(begin, end):
-        node = item // n_blocks
-        feature_begin = (item % n_blocks) * block
-        feature_end = min(feature_begin + block, code.shape[0])
-        stop = start[node] + n_rows[node]
-        for chunk in range(start[node], stop, CHUNK_ROWS):
-            n = min(CHUNK_ROWS, stop - chunk)
-            for i in range(n):
-                row[i] = order[chunk + i]
-                channel[i] = label[row[i]]
-                if is_weighted:
-                    amount[i] = weight[row[i]]
-            for feature in range(feature_begin, feature_end):
-                codes = code[feature]
-                cells = hist[node, offset[feature] :]
-                if is_weighted:
-                    for i in range(n):
-                        at = codes[row[i]]
-                        cells[at, channel[i]] += amount[i]
-                        cells[at, last] += 1
-                else:
-                    for i in range(n):
-                        cells[codes[row[i]], channel[i]] += 1
+def fetch(first, n, order, label, value, weight, row, channel, amount, values):
+    """The row numbers, classes, weights and values of `n` rows, put side by side."""
+    for i in range(n):
+        row[i] = order[first + i]
+    if label.shape[0] > 0:
+        for i in range(n):
+            channel[i] = label[row[i]]
+    if weight.shape[0] > 0:
+        for i in range(n):
+            amount[i] = weight[row[i]]
+    for output in range(value.shape[0]):
+        for i in range(n):
+            values[output, i] = value[output, row[i]]
 
 
 @kernel
-def tally_values(
-    begin, end, n_blocks, block, start, n_rows, order, value, weight, code, offset, hist
-):
-    """hist[node, place] += weight, values, and a count where rows are weighted."""
+def add_rows(cells, base, codes, n, row, channel, amount, values, is_weighted, n_channels):
+    """Add fetched rows to the sums of one feature, which begin at cells[base].
+
+    Indices are unsigned, which spares the test for negative ones.
+    """
+    n_outputs = values.shape[0]
+    begin = np.uint64(base)
+    width = np.uint64(n_channels)
+    if n_outputs == 0 and not is_weighted:
+        for i in range(n):
+            cells[begin + np.uint64(codes[row[i]]) * width + channel[i]] += 1
+        return
+    last = np.uint64(n_channels - 1)
+    for i in range(n):
+        at = begin + np.uint64(codes[row[i]]) * width
+        cells[at + channel[i]] += amount[i]
+        for output in range(n_outputs):
+            cells[at + np.uint64(1 + output)] += values[output, i]
+        if is_weighted:
+            cells[at + last] += 1
+
+
+@kernel
+def tally(
+    begin, end, n_blocks, block, start, n_rows, order, label, value, weight, code, offset,
+    n_channels, hist,
+):  # fmt: skip
+    """hist[node, place * n_channels + channel] for pairs of a node and a block of features."""
     is_weighted = weight.shape[0] > 0
-    n_outputs = value.shape[0]
-    last = hist.shape[2] - 1
-    row = np.empty(CHUNK_ROWS, np.int64)
+    row = np.empty(CHUNK_ROWS, np.uint32)
+    channel = np.zeros(CHUNK_ROWS, np.uint64)
     amount = np.ones(CHUNK_ROWS, np.int64)
-    values = np.empty((n_outputs, CHUNK_ROWS), np.int64)
+    values = np.empty((value.shape[0], CHUNK_ROWS), np.int64)
     for item in range(begin, end):
         node = item // n_blocks
+        cells = hist[node]
         feature_begin = (item % n_blocks) * block
         feature_end = min(feature_begin + block, code.shape[0])
         stop = start[node] + n_rows[node]
         for chunk in range(start[node], stop, CHUNK_ROWS):
             n = min(CHUNK_ROWS, stop - chunk)
-            for i in range(n):
-                row[i] = order[chunk + i]
-                if is_weighted:
-                    amount[i] = weight[row[i]]
-                for output in range(n_outputs):
-                    values[output, i] = value[output, row[i]]
+            fetch(chunk, n, order, label, value, weight, row, channel, amount, values)
             for feature in range(feature_begin, feature_end):
-                codes = code[feature]
-                cells = hist[node, offset[feature] :]
-                for i in range(n):
-                    at = codes[row[i]]
-                    cells[at, 0] += amount[i]
-                    for output in range(n_outputs):
-                        cells[at, 1 + output] += values[output, i]
-                    if is_weighted:
-                        cells[at, last] += 1
+                base = offset[feature] * n_channels
+                add_rows(
+                    cells, base, code[feature], n, row, channel, amount, values, is_weighted,
+                    n_channels,
+                )  # fmt: skip
 
 
 @kernel
@@ -89,9 +85,9 @@ def derive(begin, end, built, built_place, above, above_place, hist_place, hist)
         own = built[built_place[i]]
         target = hist[hist_place[i]]
         if above_place[i] < 0:
-            target[:] = own
+            for cell in range(own.shape[0]):
+                target[cell] = own[cell]
         else:
             parent = above[above_place[i]]
-            for place in range(own.shape[0]):
-                for channel in range(own.shape[1]):
-                    target[place, channel] = parent[place, channel] - own[place, channel]
+            for cell in range(own.shape[0]):
+                target[cell] = parent[cell] - own[cell]

@@ -7,6 +7,7 @@ they give the same answer. A node with few rows never touches the codes that do 
 import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
 
 BETWEEN, INFORMATION, CORRECTED = 0, 1, 2  # numbers of the formulas
@@ -17,10 +18,10 @@ FORMULAS = {"between": BETWEEN, "information": INFORMATION, "corrected": CORRECT
 CLEARLY_LESS = 1.0 - 2.0**-30
 
 trim = SCALAR.trim
-apart = SCALAR.apart
+apart_step = SCALAR.apart_step
 room = SCALAR.room
-information = SCALAR.information
-corrected = SCALAR.corrected
+told_step = SCALAR.told_step
+larger = SCALAR.larger
 
 # Entries of `best`: the winner so far. Whole numbers are exact as float64.
 TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
@@ -29,91 +30,142 @@ FEW = 24  # so many codes are put in order faster by insertion than in any other
 
 
 @kernel
-def weight_of(sums, is_classes, n_scored):
-    """The weight of integer sums."""
+def weight_at(cells, at, is_classes, n_scored):
+    """The weight of the sums whose first channel is `cells[at]`."""
     if not is_classes:
-        return sums[0]
-    weight = 0
+        return np.int64(cells[at])
+    weight = np.int64(0)
     for c in range(n_scored):
-        weight += sums[c]
+        weight += cells[at + c]
     return weight
 
 
 @kernel
-def consider(feature, cells, seen, n_seen, missing_code, total, shape, rules, unit, work, best, left):
-    """Try every split of one feature of one node; `best` and `left` keep the winner.
-
-    cells (codes, channels) are the node's sums; seen[:n_seen] the codes of values that occur, in
-    order; missing_code is -1 where no value is missing. shape is (is_classes, n_scored,
-    counts_rows), rules (formula, min_rows, min_weight), work two rows of floats and one of sums.
-    """
-    is_classes, n_scored, counts_rows = shape
-    formula, min_rows, min_weight = rules
-    left_real, total_real, running = work
-    n_channels = total.shape[0]
-    first = 0 if is_classes else 1
-    weight = weight_of(total, is_classes, n_scored)
-    rows = total[n_channels - 1] if counts_rows else weight
-    real_weight = np.float64(weight)
-    for c in range(n_scored):
-        total_real[c] = np.float64(total[first + c]) * unit[c]
-    running[:] = 0
-    n_sides = 1 if missing_code < 0 else 2
-    for i in range(n_seen):
-        running += cells[seen[i]]
-        for side in range(n_sides):
-            if side == 1:
-                running += cells[missing_code]
-            left_weight = weight_of(running, is_classes, n_scored)
-            left_rows = running[n_channels - 1] if counts_rows else left_weight
-            if (
-                left_rows >= min_rows
-                and rows - left_rows >= min_rows
-                and left_weight >= min_weight
-                and weight - left_weight >= min_weight
-            ):
-                for c in range(n_scored):
-                    left_real[c] = np.float64(running[first + c]) * unit[c]
-                part = np.float64(left_weight)
-                if formula == BETWEEN:
-                    square = apart(left_real, total_real, part, real_weight, n_scored)
-                    divisor = room(part, real_weight)
-                    if square < best[SCORE] * CLEARLY_LESS * divisor:
-                        score = -np.inf
-                    else:
-                        score = square / divisor
-                elif formula == INFORMATION:
-                    score = information(left_real, total_real, part, real_weight, n_scored)
-                else:
-                    score = corrected(left_real, total_real, part, real_weight, n_scored)
-                if score > -np.inf and trim(score) > best[TRIMMED]:
-                    best[TRIMMED] = trim(score)
-                    best[SCORE] = score
-                    best[FEATURE] = feature
-                    best[CODE] = seen[i]
-                    best[NEXT] = seen[i + 1] if i + 1 < n_seen else -1
-                    best[SIDE] = side
-                    left[:] = running
-            if side == 1:
-                running -= cells[missing_code]
+def rows_at(cells, at, shape):
+    """The row count of the sums whose first channel is `cells[at]`."""
+    is_classes, n_scored, counts_rows, n_channels = shape
+    if counts_rows:
+        return np.int64(cells[at + n_channels - 1])
+    return weight_at(cells, at, is_classes, n_scored)
 
 
 @kernel
-def settle(node, best, left, total, missing, shape, score, winner, left_sums):
-    """Write a node's winner; `missing` are its sums of the winning feature's missing values."""
-    is_classes, n_scored, counts_rows = shape
+def forget(best, left):
+    """No winner yet."""
+    best[TRIMMED] = -np.inf
+    best[SCORE] = -np.inf
+    best[FEATURE] = 0
+    best[CODE] = 0
+    best[NEXT] = -1
+    best[SIDE] = 0
+    left[:] = 0
+
+
+@kernel
+def consider(
+    feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows, shape,
+    rules, unit, best, left,
+):  # fmt: skip
+    """Try every split of one feature of one node; `best` and `left` keep the winner.
+
+    The sums of code `k` begin at cells[base + k * n_channels]; seen[:n_seen] are the codes of
+    values that occur, in order; missing_code is -1 where no value of the node is missing. `weight`
+    and `n_rows` are the node's, `total_real` its scored sums.
+    """
+    is_classes, n_scored, counts_rows, n_channels = shape
+    formula, min_rows, min_weight = rules
+    first = 0 if is_classes else 1
+    whole = np.float64(weight)
+    n_sides = 1 if missing_code < 0 else 2
+    floor = best[SCORE] * CLEARLY_LESS
+    trimmed_best = best[TRIMMED]
+    for c in range(n_channels):
+        running[c] = 0
+    for i in range(n_seen):
+        at = base + seen[i] * n_channels
+        for side in range(n_sides):
+            # With side 1 the missing rows join the left child; they leave again below.
+            part_weight = np.int64(0)
+            for c in range(n_channels):
+                running[c] += cells[at + c]
+                if is_classes and c < n_scored:
+                    part_weight += running[c]
+            if not is_classes:
+                part_weight = running[0]
+            part_rows = running[n_channels - 1] if counts_rows else part_weight
+            at = base + missing_code * n_channels
+            if (
+                part_rows < min_rows
+                or n_rows - part_rows < min_rows
+                or part_weight < min_weight
+                or weight - part_weight < min_weight
+            ):
+                continue
+            part = np.float64(part_weight)
+            if formula == BETWEEN:
+                square = 0.0
+                for c in range(n_scored):
+                    sums = np.float64(running[first + c]) * unit[c]
+                    square = apart_step(square, sums, total_real[c], part, whole)
+                divisor = room(part, whole)
+                if square < floor * divisor:
+                    continue
+                score = square / divisor
+            elif formula == INFORMATION:
+                score = 0.0
+                for c in range(n_scored):
+                    score = told_step(score, np.float64(running[c]), total_real[c], part, whole)
+                score = larger(score, 0.0)
+            else:
+                left_most = right_most = node_most = 0.0
+                for c in range(n_scored):
+                    sums = np.float64(running[c])
+                    left_most = larger(sums, left_most)
+                    right_most = larger(total_real[c] - sums, right_most)
+                    node_most = larger(total_real[c], node_most)
+                score = left_most + right_most - node_most
+            trimmed = trim(score)
+            if trimmed > trimmed_best:
+                trimmed_best = trimmed
+                floor = score * CLEARLY_LESS
+                best[TRIMMED] = trimmed
+                best[SCORE] = score
+                best[FEATURE] = feature
+                best[CODE] = seen[i]
+                best[NEXT] = seen[i + 1] if i + 1 < n_seen else -1
+                best[SIDE] = side
+                for c in range(n_channels):
+                    left[c] = running[c]
+        if n_sides == 2:
+            at = base + missing_code * n_channels
+            for c in range(n_channels):
+                running[c] -= cells[at + c]
+
+
+@kernel
+def measure(total, shape, unit, total_real):
+    """Weight and rows of a node; its scored sums go to `total_real`."""
+    is_classes, n_scored, counts_rows, n_channels = shape
+    first = 0 if is_classes else 1
+    for c in range(n_scored):
+        total_real[c] = np.float64(total[first + c]) * unit[c]
+    return weight_at(total, 0, is_classes, n_scored), rows_at(total, 0, shape)
+
+
+@kernel
+def settle(node, best, left, total, missing_weight, shape, score, winner, left_sums):
+    """Write a node's winner; `missing_weight` is that of the winning feature in the node."""
     score[node] = best[SCORE]
     winner[node, 0] = np.int64(best[FEATURE])
     winner[node, 1] = np.int64(best[CODE])
     winner[node, 2] = np.int64(best[NEXT])
-    left_sums[node] = left
-    if weight_of(missing, is_classes, n_scored) > 0:
+    for c in range(shape[3]):
+        left_sums[node, c] = left[c]
+    if missing_weight > 0:
         winner[node, 3] = 1 - np.int64(best[SIDE])
-        return
-    last = total.shape[0] - 1
-    whole = total[last] if counts_rows else weight_of(total, is_classes, n_scored)
-    part = left[last] if counts_rows else weight_of(left, is_classes, n_scored)
-    winner[node, 3] = 1 if part <= whole - part else 0
+    else:
+        part = rows_at(left, 0, shape)
+        winner[node, 3] = 1 if part <= rows_at(total, 0, shape) - part else 0
 
 
 @kernel
@@ -126,9 +178,11 @@ def feature_at(turn, rank, node, n_drawn):
     n_features = rank.shape[1]
     if turn < n_features:
         return turn if rank[node, turn] < n_drawn else -1
+    if turn - n_features < n_drawn:
+        return -1
     for feature in range(n_features):
         if rank[node, feature] == turn - n_features:
-            return feature if turn - n_features >= n_drawn else -1
+            return feature
     return -1
 
 
@@ -136,27 +190,26 @@ def feature_at(turn, rank, node, n_drawn):
 def search_hist(
     begin, end, hist, offset, n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums
 ):
-    """The best split of each node from its histogram (places, channels)."""
+    """The best split of each node from its histogram, (places * channels,)."""
+    is_classes, n_scored, counts_rows, n_channels = shape
     n_features = n_values.shape[0]
-    n_channels = hist.shape[2]
-    n_scored = shape[1]
     seen = np.empty(n_values.max(), np.int64)
-    work = np.empty(n_scored), np.empty(n_scored), np.empty(n_channels, np.int64)
-    left = np.zeros(n_channels, np.int64)
-    total = np.empty(n_channels, np.int64)
-    nothing = np.zeros(n_channels, np.int64)
+    total_real = np.empty(n_scored)
+    running, left, total = (
+        np.empty(n_channels, np.int64), np.empty(n_channels, np.int64),
+        np.empty(n_channels, np.int64),
+    )  # fmt: skip
     best = np.empty(6)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
     for node in range(begin, end):
+        cells = hist[node]
         total[:] = 0
         for place in range(offset[1]):
-            total += hist[node, place]
-        best[:] = -np.inf
-        best[FEATURE] = 0
-        best[CODE] = 0
-        best[NEXT] = -1
-        best[SIDE] = 0
-        left[:] = 0
+            for c in range(n_channels):
+                total[c] += cells[place * n_channels + c]
+        weight, n_rows = measure(total, shape, unit, total_real)
+        forget(best, left)
+        missing_weight = np.int64(0)
         for turn in range(n_turns):
             feature = turn
             if rank.shape[0] > 0:
@@ -165,25 +218,27 @@ def search_hist(
                 feature = feature_at(turn, rank, node, n_drawn)
                 if feature < 0:
                     continue
-            cells = hist[node, offset[feature] : offset[feature + 1]]
+            base = offset[feature] * n_channels
             n_seen = 0
             for code in range(n_values[feature]):
-                if weight_of(cells[code], shape[0], n_scored) > 0:
+                if weight_at(cells, base + code * n_channels, is_classes, n_scored) > 0:
                     seen[n_seen] = code
                     n_seen += 1
             missing_code = -1
-            if cells.shape[0] > n_values[feature]:
-                if weight_of(cells[n_values[feature]], shape[0], n_scored) > 0:
+            lost = np.int64(0)
+            if offset[feature + 1] - offset[feature] > n_values[feature]:
+                at = base + n_values[feature] * n_channels
+                lost = weight_at(cells, at, is_classes, n_scored)
+                if lost > 0:
                     missing_code = n_values[feature]
+            before = best[TRIMMED]
             consider(
-                feature, cells, seen, n_seen, missing_code, total, shape, rules, unit, work, best,
-                left,
-            )
-        feature = np.int64(best[FEATURE])
-        missing = nothing
-        if offset[feature + 1] - offset[feature] > n_values[feature]:
-            missing = hist[node, offset[feature + 1] - 1].astype(np.int64)
-        settle(node, best, left, total, missing, shape, score, winner, left_sums)
+                feature, cells, base, seen, n_seen, missing_code, running, total_real, weight,
+                n_rows, shape, rules, unit, best, left,
+            )  # fmt: skip
+            if best[TRIMMED] > before:
+                missing_weight = lost
+        settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
 
 
 @kernel
@@ -208,52 +263,64 @@ def put_in_order(seen, n_seen, mark, n_codes):
 
 
 @kernel
-def add_row(sums, row, label, value, weight):
-    """Add the channels of one row."""
-    is_weighted = weight.shape[0] > 0
-    amount = weight[row] if is_weighted else 1
-    if label.shape[0] > 0:
-        sums[label[row]] += amount
-    else:
-        sums[0] += amount
-        for output in range(value.shape[0]):
-            sums[1 + output] += value[output, row]
-    if is_weighted:
-        sums[sums.shape[0] - 1] += 1
+def list_codes(codes, n, row, mark, seen):
+    """The different codes of some rows, as they come; returns how many."""
+    n_seen = 0
+    for i in range(n):
+        at = np.int64(codes[row[i]])
+        if not mark[at]:
+            mark[at] = True
+            seen[n_seen] = at
+            n_seen += 1
+    return n_seen
+
+
+@kernel
+def clear(cells, seen, n_seen, mark, n_channels):
+    """Undo what one feature wrote."""
+    for i in range(n_seen):
+        mark[seen[i]] = False
+        at = seen[i] * n_channels
+        for c in range(n_channels):
+            cells[at + c] = 0
 
 
 @kernel
 def search_rows(
-    begin, end, start, n_rows, order, label, value, weight, code, n_codes, n_values, rank, n_drawn,
-    shape, rules, unit, score, winner, left_sums,
+    begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, n_codes,
+    n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
 ):  # fmt: skip
-    """The best split of each node straight from its rows."""
+    """The best split of each node, of at most `most_rows` rows, straight from its rows."""
+    is_classes, n_scored, counts_rows, n_channels = shape
+    is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
-    n_channels = left_sums.shape[1]
-    n_scored = shape[1]
     most = n_codes.max()
     seen = np.empty(most, np.int64)
     mark = np.zeros(most, np.bool_)
-    cells = np.zeros((most, n_channels), np.int64)
-    work = np.empty(n_scored), np.empty(n_scored), np.empty(n_channels, np.int64)
-    left = np.zeros(n_channels, np.int64)
-    total = np.empty(n_channels, np.int64)
-    missing = np.zeros(n_channels, np.int64)
+    cells = np.zeros(most * n_channels, np.int64)
+    row = np.empty(most_rows, np.uint32)
+    channel = np.zeros(most_rows, np.uint64)
+    amount = np.ones(most_rows, np.int64)
+    values = np.empty((value.shape[0], most_rows), np.int64)
+    one_code = np.zeros(most_rows, np.uint8)
+    every_row = np.arange(most_rows).astype(np.uint32)
+    total_real = np.empty(n_scored)
+    running, left, total = (
+        np.empty(n_channels, np.int64), np.empty(n_channels, np.int64),
+        np.empty(n_channels, np.int64),
+    )  # fmt: skip
     best = np.empty(6)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
     for node in range(begin, end):
-        first = start[node]
-        last = first + n_rows[node]
+        n = n_rows_of[node]
+        fetch(start[node], n, order, label, value, weight_of, row, channel, amount, values)
         total[:] = 0
-        for i in range(first, last):
-            add_row(total, order[i], label, value, weight)
-        best[:] = -np.inf
-        best[FEATURE] = 0
-        best[CODE] = 0
-        best[NEXT] = -1
-        best[SIDE] = 0
-        left[:] = 0
-        missing[:] = 0
+        add_rows(
+            total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels
+        )
+        weight, n_rows = measure(total, shape, unit, total_real)
+        forget(best, left)
+        missing_weight = np.int64(0)
         for turn in range(n_turns):
             feature = turn
             if rank.shape[0] > 0:
@@ -263,30 +330,27 @@ def search_rows(
                 if feature < 0:
                     continue
             codes = code[feature]
-            n_seen = 0
-            for i in range(first, last):
-                at = codes[order[i]]
-                add_row(cells[at], order[i], label, value, weight)
-                if not mark[at]:
-                    mark[at] = True
-                    seen[n_seen] = at
-                    n_seen += 1
+            n_seen = list_codes(codes, n, row, mark, seen)
+            if n_seen == 1:
+                mark[seen[0]] = False
+                continue
             put_in_order(seen, n_seen, mark, n_codes[feature])
+            add_rows(
+                cells, 0, codes, n, row, channel, amount, values, is_weighted, n_channels
+            )
             missing_code = -1
+            lost = np.int64(0)
             n_known = n_seen
-            if n_seen > 0 and seen[n_seen - 1] >= n_values[feature]:
+            if seen[n_seen - 1] >= n_values[feature]:
                 missing_code = seen[n_seen - 1]
+                lost = weight_at(cells, missing_code * n_channels, is_classes, n_scored)
                 n_known -= 1
             before = best[TRIMMED]
             consider(
-                feature, cells, seen, n_known, missing_code, total, shape, rules, unit, work, best,
-                left,
-            )
+                feature, cells, 0, seen, n_known, missing_code, running, total_real, weight, n_rows,
+                shape, rules, unit, best, left,
+            )  # fmt: skip
             if best[TRIMMED] > before:
-                missing[:] = 0
-                if missing_code >= 0:
-                    missing += cells[missing_code]
-            for i in range(n_seen):
-                mark[seen[i]] = False
-                cells[seen[i]] = 0
-        settle(node, best, left, total, missing, shape, score, winner, left_sums)
+                missing_weight = lost
+            clear(cells, seen, n_seen, mark, n_channels)
+        settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
