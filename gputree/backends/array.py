@@ -65,7 +65,7 @@ class ArrayBackend:
         return np.stack([coding.bucket_weights(self._lib, column, put) for column in values])
 
     def refine(
-        self, values: list[Array], weight: HostArray | None, wanted: Sequence[HostArray]
+        self, values: list[Array], weight: HostArray | None, wanted: Sequence[HostArray | None]
     ) -> list[tuple[HostArray, HostArray]]:
         put = self._weight(weight)
         return [

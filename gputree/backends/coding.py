@@ -1,7 +1,7 @@
 """From values to buckets, distinct values and codes, in array-API code.
 
-A bucket is the leading 16 bits of a value rounded to float32, put in order. Most buckets hold no
-cut, so their values share one code, read from a table; only the others are searched.
+Most buckets of the number line hold no cut, so their values share one code, read from a table;
+only the others are searched.
 """
 
 from typing import Any
@@ -10,8 +10,9 @@ import numpy as np
 
 from gputree.backends.libraries import Library
 from gputree.data.bins import FeatureBins
-from gputree.data.cuts import BUCKETS, cuts_by_bucket, ordered_bucket
+from gputree.data.cuts import LISTED_ROWS, cuts_by_bucket, searched_codes
 from gputree.dtypes import Array, HostArray
+from gputree.kernels.buckets import BUCKETS, ordered_bucket
 
 
 def buckets(lib: Library, values: Array) -> Array:
@@ -39,28 +40,31 @@ def bucket_weights(lib: Library, values: Array, weight: Array | None) -> HostArr
 
 
 def distinct(
-    lib: Library, values: Array, weight: Array | None, wanted: HostArray
+    lib: Library, values: Array, weight: Array | None, wanted: HostArray | None
 ) -> tuple[HostArray, HostArray]:
     """Distinct known values inside the wanted buckets and their weights, sorted by value."""
     xp = lib.xp
-    if not wanted.size:
+    if wanted is not None and not wanted.size:
         return np.empty(0), np.empty(0, np.int64)
     values, weight = known(lib, values, weight)
-    is_wanted = np.zeros(BUCKETS, bool)
-    is_wanted[wanted] = True
-    keep = xp.take(lib.from_host(is_wanted), buckets(lib, values))
-    members = values[keep]
+    if wanted is not None:
+        is_wanted = np.zeros(BUCKETS, bool)
+        is_wanted[wanted] = True
+        keep = xp.take(lib.from_host(is_wanted), buckets(lib, values))
+        values, weight = values[keep], None if weight is None else weight[keep]
     if weight is None:
-        value, count = xp.unique_counts(members)
+        value, count = xp.unique_counts(values)
     else:
-        value, place = xp.unique_inverse(members)
-        count = lib.count(place, value.shape[0], weight[keep])
+        value, place = xp.unique_inverse(values)
+        count = lib.count(place, value.shape[0], weight)
     return lib.to_host(value).astype(np.float64), lib.to_host(count).astype(np.int64)
 
 
 def codes(lib: Library, values: Array, feature: FeatureBins, dtype: Any) -> Array:
     """The code of each value: how many cuts lie below it, or the missing code."""
     xp = lib.xp
+    if values.shape[0] <= LISTED_ROWS:
+        return xp.astype(lib.from_host(searched_codes(lib.to_host(values), feature)), dtype)
     bucket = buckets(lib, values)
     first, inside = cuts_by_bucket(feature.cut)
     code = xp.take(xp.astype(lib.from_host(first), dtype), bucket)

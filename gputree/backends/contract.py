@@ -95,7 +95,7 @@ class Backend(Protocol):
         ...
 
     def hold(self, columns: Sequence[Column]) -> Values:
-        """Bring the values of some columns to where the backend computes."""
+        """Bring the values of some columns to where the backend computes, until the next call."""
         ...
 
     def sketch(self, values: Values, weight: HostArray | None) -> HostArray:
@@ -106,9 +106,12 @@ class Backend(Protocol):
         ...
 
     def refine(
-        self, values: Values, weight: HostArray | None, wanted: Sequence[HostArray]
+        self, values: Values, weight: HostArray | None, wanted: Sequence[HostArray | None]
     ) -> list[tuple[HostArray, HostArray]]:
-        """Distinct values and their weights inside the wanted buckets of each column, sorted."""
+        """Distinct values and their weights inside the wanted buckets of each column, sorted.
+
+        None wants all buckets. Rows without weight have no say.
+        """
         ...
 
     def encode(

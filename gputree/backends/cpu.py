@@ -6,6 +6,8 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +15,11 @@ from gputree.backends.contract import Kin, Moves, Search, Splits
 from gputree.backends.units import relative_units
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.cuts import BUCKETS, cuts_by_bucket
+from gputree.data.cuts import LISTED_ROWS, bucket_of, searched_codes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, MISSING_LEVEL, OUTSIDE, SLOT, HostArray, code_dtype
+from gputree.kernels.buckets import BUCKETS
 from gputree.kernels.cpu import coding, histogram, predict, route, split
 from gputree.tree.tree import Tree
 
@@ -60,6 +63,7 @@ class CpuBackend:
 
     def __init__(self, n_threads: int) -> None:
         self._workers = Workers(n_threads)
+        self._values = np.empty((0, 0))
 
     # Values to codes.
 
@@ -68,13 +72,10 @@ class CpuBackend:
 
     def hold(self, columns: Sequence[Column]) -> HostArray:
         arrays = [_floats(column) for column in columns]
-        dtype = np.result_type(*arrays)
-        values = np.empty((len(arrays), len(arrays[0])), dtype)
+        values = self._scratch(len(arrays), len(arrays[0]), np.result_type(*arrays))
         matrix = as_matrix(arrays)
         if matrix is not None:
-            self._workers.run(
-                coding.transpose, values.shape[1], matrix, values, least=LEAST_ROWS
-            )
+            self._workers.run(coding.transpose, values.shape[1], matrix, values, least=LEAST_ROWS)
         else:
             for i, array in enumerate(arrays):
                 values[i] = array
@@ -88,7 +89,7 @@ class CpuBackend:
         return counts.astype(np.int64)
 
     def refine(
-        self, values: HostArray, weight: HostArray | None, wanted: Sequence[HostArray]
+        self, values: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]
     ) -> list[tuple[HostArray, HostArray]]:
         return self._workers.map(
             lambda i: _distinct(values[i], weight, wanted[i]), range(len(values))
@@ -102,8 +103,12 @@ class CpuBackend:
         bins: Sequence[FeatureBins],
     ) -> None:
         def encode_one(i: int) -> None:
-            first, inside = cuts_by_bucket(bins[i].cut)
-            cut = np.append(bins[i].cut, np.inf)
+            if values.shape[1] <= LISTED_ROWS:
+                data[first_feature + i] = searched_codes(values[i], bins[i])
+                return
+            cut = bins[i].cut
+            first, inside = np.empty((2, BUCKETS), np.int32)
+            coding.tabulate(cut, bucket_of(cut), first, inside)
             missing_code = bins[i].n_codes - 1
             coding.encode(values[i], first, inside, cut, missing_code, data[first_feature + i])
 
@@ -287,6 +292,14 @@ class CpuBackend:
 
     # Helpers.
 
+    def _scratch(self, n_columns: int, n_rows: int, dtype: np.dtype[Any]) -> HostArray:
+        """Room for values, kept from one block of columns to the next: new memory is slow."""
+        if self._values.dtype != dtype or self._values.shape[1] != n_rows:
+            self._values = np.empty((0, n_rows), dtype)
+        if len(self._values) < n_columns:
+            self._values = np.empty((n_columns, n_rows), dtype)
+        return self._values[:n_columns]
+
     def _sums(self, rows: CpuRows, nodes: HostArray) -> HostArray:
         """The histograms of some nodes, (nodes, places * channels)."""
         channels, bins = rows.target.channels, rows.bins
@@ -312,13 +325,17 @@ class CpuBackend:
         )
         return sums
 
-    def _search_sums(self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple) -> None:
+    def _search_sums(
+        self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
+    ) -> None:
         sums = hist.sums
         if len(chosen) < len(sums):
             sums = sums[hist.place[chosen]]
         self._workers.run(split.search_hist, len(chosen), sums, bins.offset, bins.n_values, *common)
 
-    def _search_rows(self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple) -> None:
+    def _search_rows(
+        self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
+    ) -> None:
         rows, node = hist.rows, hist.node[chosen]
         self._workers.run(
             split.search_rows,
@@ -343,7 +360,7 @@ def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
     address = [column.__array_interface__["data"][0] for column in columns]
     alike = all(c.dtype == first.dtype and c.strides == first.strides for c in columns)
     step = address[1] - address[0] if len(columns) > 1 else first.itemsize
-    in_order = all(b - a == step for a, b in zip(address, address[1:], strict=False))
+    in_order = all(b - a == step for a, b in pairwise(address))
     if not alike or not in_order or any(column.base is not first.base for column in columns):
         return None
     if first.base is None and len(columns) > 1:
@@ -362,17 +379,25 @@ def _floats(column: Column) -> HostArray:
 
 
 def _distinct(
-    values: HostArray, weight: HostArray | None, wanted: HostArray
+    values: HostArray, weight: HostArray | None, wanted: HostArray | None
 ) -> tuple[HostArray, HostArray]:
     """Distinct known values of one column inside the wanted buckets, and their weights."""
-    is_wanted = np.zeros(BUCKETS, bool)
-    is_wanted[wanted] = True
-    members = np.empty(len(values) if wanted.size else 0, values.dtype)
-    weights = _NONE if weight is None else np.empty(len(members), np.int64)
-    if wanted.size:
-        given = _NONE if weight is None else weight
+    if wanted is not None and not wanted.size:
+        return np.empty(0), _NONE
+    is_wanted = np.full(BUCKETS + 1, wanted is None)
+    if wanted is not None:
+        is_wanted[wanted] = True
+    is_wanted[BUCKETS] = False
+    given = _NONE if weight is None else weight
+    room = len(values) // 8  # few values are wanted, unless they crowd together
+    while True:
+        members = np.empty(room, values.dtype)
+        weights = np.empty(0 if weight is None else room, np.int64)
         n = coding.gather(values, given, is_wanted, members, weights)
-        members, weights = members[:n], weights[:n]
+        if n <= room:
+            break
+        room = n
+    members, weights = members[:n], weights[:n]
     if weight is None:
         members.sort()
     else:
@@ -407,9 +432,7 @@ def _running(count: HostArray, owner: HostArray) -> HostArray:
     return before - before[is_first][np.cumsum(is_first) - 1]
 
 
-def _with_children(
-    rows: CpuRows, moves: Moves, order: HostArray, n_left: HostArray
-) -> CpuRows:
+def _with_children(rows: CpuRows, moves: Moves, order: HostArray, n_left: HostArray) -> CpuRows:
     """The rows with a list for each child in place of its parent's."""
     n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
     start = np.zeros(n_nodes, np.int64)

@@ -1,12 +1,13 @@
 """Where numeric features are cut: every midpoint, or exact weighted quantiles.
 
-Works in rounds: the backend counts how much weight falls into each of 65,536 buckets of the
-number line, and then lists the distinct values of those buckets only that hold a cut. Counts and
-lists of parts of a table add up, so the cuts do not depend on how rows are spread. No sorting of
-whole columns, no sampling.
+The backend counts how much weight falls into each bucket of the number line, and
+then lists the distinct values of those buckets only that hold a cut. Counts and lists of parts of a
+table add up, so the cuts do not depend on how rows are spread. No sorting of whole columns, no
+sampling. The values of a short table are listed at once.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,12 @@ import numpy as np
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS, HostArray
+from gputree.kernels.buckets import BUCKETS, ordered_bucket
 
 if TYPE_CHECKING:
     from gputree.backends.contract import Backend, Data, Values
 
-BUCKETS = 65_536  # the sign, exponent and 7 leading fraction bits of a value rounded to float32
-
+LISTED_ROWS = 32_768  # up to here sorting a column is cheaper than clearing its buckets
 
 COLUMNS_AT_ONCE = 8  # 32 bytes a row of float32: what coding holds beside the codes
 
@@ -52,28 +53,31 @@ def find_cuts(
     max_bins: int,
 ) -> list[FeatureBins]:
     """The cuts of some columns."""
-    counts = backend.sketch(values, weight)
-    for column, count in zip(columns, counts, strict=True):
-        if not count[:BUCKETS].any():
-            raise ValueError(f"column {column.name!r} has no known value; drop it before fitting")
-    plans = [_Plan(count[:BUCKETS], max_bins) for count in counts]
-    nothing = np.empty(0, np.int64)
-    while True:
+    n_rows = len(columns[0].values)
+    if n_rows <= LISTED_ROWS:
+        total = n_rows if weight is None else int(weight.sum())
+        listed = backend.refine(values, weight, [None] * len(columns))
+        plans = [_Plan.of_values(value, count, max_bins) for value, count in listed]
+        lost = [total - int(count.sum()) for _, count in listed]
+    else:
+        counts = backend.sketch(values, weight)
+        plans = [_Plan(count[:BUCKETS], max_bins) for count in counts]
+        lost = [int(count[BUCKETS]) for count in counts]
         wanted = [
-            plan.missing() if column.kind is Kind.NUMERIC else nothing
+            plan.wanted() if column.kind is Kind.NUMERIC else np.empty(0, np.int64)
             for plan, column in zip(plans, columns, strict=True)
         ]
-        if not any(buckets.size for buckets in wanted):
-            break
         for plan, found in zip(plans, backend.refine(values, weight, wanted), strict=True):
             plan.learn(*found)
     return [
-        _feature_bins(column, plan, bool(count[BUCKETS]))
-        for column, plan, count in zip(columns, plans, counts, strict=True)
+        _feature_bins(column, plan, bool(missing))
+        for column, plan, missing in zip(columns, plans, lost, strict=True)
     ]
 
 
 def _feature_bins(column: Column, plan: "_Plan", has_missing: bool) -> FeatureBins:
+    if not plan.occupied.size:
+        raise ValueError(f"column {column.name!r} has no known value; drop it before fitting")
     if column.levels is not None:
         number = np.arange(len(column.levels), dtype=np.float64)
         below, above = number[:-1], number[1:]
@@ -96,34 +100,38 @@ class _Plan:
         self.max_bins = max_bins
         self.occupied = np.flatnonzero(count)  # buckets that hold values
         self.reached = np.cumsum(count[self.occupied])  # weight up to the end of each of them
-        self.ranks = quantile_ranks(int(self.reached[-1]), max_bins)
+        self.total = int(self.reached[-1]) if self.reached.size else 0
         self.known = np.zeros(len(self.occupied), bool)
         self.value: HostArray = np.empty(0)  # distinct values of the known buckets, sorted
         self.weight: HostArray = np.empty(0, np.int64)
         self.place: HostArray = np.empty(0, np.int64)  # which occupied bucket each value is in
 
-    def missing(self) -> HostArray:
-        """Buckets whose values are needed next; none when the cuts can be placed."""
+    @classmethod
+    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "_Plan":
+        """A plan that knows every value, as if all were in one bucket."""
+        plan = cls(weight.sum(keepdims=True), max_bins)
+        plan.value, plan.weight = value, weight
+        plan.place = np.zeros(len(value), np.int64)
+        plan.known[:] = True
+        return plan
+
+    @cached_property
+    def ranks(self) -> HostArray:
+        return quantile_ranks(self.total, self.max_bins)
+
+    def wanted(self) -> HostArray:
+        """The buckets whose values are needed to place the cuts."""
         if len(self.occupied) <= self.max_bins:
-            needed = np.arange(len(self.occupied))  # perhaps every value gets a code of its own
-        elif not self.known.any():
-            needed = np.unique(np.searchsorted(self.reached, self.ranks))
-        else:
-            at = self._at_ranks()
-            is_last = np.append(self.place[1:] != self.place[:-1], True)
-            neighbour = self.place[at[is_last[at]]] + 1
-            needed = np.unique(neighbour[neighbour < len(self.occupied)])
-        return self.occupied[needed[~self.known[needed]]]
+            return self.occupied  # perhaps every value gets a code of its own
+        # The value after a cut may be the first of the next bucket.
+        at = np.searchsorted(self.reached, self.ranks)
+        needed = np.unique(np.concatenate([at, at + 1]))
+        return self.occupied[needed[needed < len(self.occupied)]]
 
     def learn(self, value: HostArray, weight: HostArray) -> None:
-        """Take in the distinct values of the buckets asked for."""
-        if not len(value):
-            return
-        value = np.concatenate([self.value, value])
-        weight = np.concatenate([self.weight, weight])
-        order = np.argsort(value, kind="stable")
-        self.value, self.weight = value[order], weight[order]
-        self.place = np.searchsorted(self.occupied, bucket_of(self.value))
+        """Take in the distinct values of the buckets asked for, sorted."""
+        self.value, self.weight = value, weight
+        self.place = np.searchsorted(self.occupied, bucket_of(value))
         self.known[self.place] = True
 
     def neighbours(self) -> tuple[HostArray, HostArray]:
@@ -150,15 +158,13 @@ def bucket_of(value: HostArray) -> HostArray:
     return ordered_bucket(single.view(np.int32)).astype(np.int64)
 
 
-def ordered_bucket(bits: HostArray) -> HostArray:
-    """The bucket from the bits of a float32, as an int32.
-
-    The bits of a negative float grow with its magnitude; flipping them puts all floats in order.
-    """
-    return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> 16) + (BUCKETS // 2)
-
-
 def cuts_by_bucket(cut: HostArray) -> tuple[HostArray, HostArray]:
     """How many cuts lie below each bucket, and how many inside it."""
     inside = np.bincount(bucket_of(cut), minlength=BUCKETS)
     return np.cumsum(inside) - inside, inside
+
+
+def searched_codes(values: HostArray, feature: FeatureBins) -> HostArray:
+    """The codes of a short column: how many cuts lie below each value, or the missing code."""
+    code = np.searchsorted(feature.cut, values, side="left")
+    return np.where(np.isnan(values), feature.n_codes - 1, code)

@@ -1,6 +1,7 @@
 """A table that has been cut and coded once, to fit many models on."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Dataset:
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     max_bins : int, default=255
         The most bins a feature is cut into. A feature with no more distinct values keeps them all.
-    device, backend
+    device, backend, n_jobs
         Where to compute, as in the estimators.
 
     Examples
@@ -58,13 +59,14 @@ class Dataset:
         max_bins: int = 255,
         device: str = "auto",
         backend: str | None = None,
+        n_jobs: int | None = None,
     ) -> None:
-        choice = choose(device, backend)
         table = read_table(X, categorical_features=categorical_features)
+        n_cells = table.n_rows * table.n_features
+        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells)
         _refuse_nominal(table)
         self.y = y
         self.sample_weight = read_weights(sample_weight, table.n_rows)
-        self.schema = Schema.of(table)
         self.feature_names = _get_feature_names(X)
         self.n_rows = table.n_rows
         self.reason = choice.reason
@@ -72,6 +74,8 @@ class Dataset:
         timed = Timed(choice.backend)
         whole, _ = whole_weights(self.sample_weight)
         self.bins, self.data = bin_table(timed, table, whole, max_bins)
+        has_missing = tuple(feature.has_missing for feature in self.bins.features)
+        self.schema = replace(Schema.of(table), has_missing=has_missing)
         self.seconds = dict(timed.seconds)
 
     @property

@@ -13,6 +13,7 @@ class Schema:
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[Any, ...] | None, ...]  # None for numeric columns
+    has_missing: tuple[bool, ...] = ()  # set when the columns have been cut
 
     @classmethod
     def of(cls, table: Table) -> "Schema":

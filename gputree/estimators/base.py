@@ -31,7 +31,7 @@ class TreeEstimator(BaseEstimator):
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
     # part of it.
-    WHERE: ClassVar[tuple[str, ...]] = ("device", "backend", "histogram_budget")
+    WHERE: ClassVar[tuple[str, ...]] = ("device", "backend", "n_jobs", "histogram_budget")
     CRITERIA: ClassVar[Criteria]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -134,6 +134,7 @@ class TreeEstimator(BaseEstimator):
             self._leaf_text,
             max_depth=max_depth,
             decimals=decimals,
+            has_missing=self.schema_.has_missing,
         )
 
     def to_bytes(self) -> bytes:
@@ -180,6 +181,7 @@ class TreeEstimator(BaseEstimator):
             max_bins=self.max_bins,
             device=self.device,
             backend=self.backend,
+            n_jobs=self.n_jobs,
         )
         return dataset, dataset.sample_weight
 
@@ -241,7 +243,9 @@ class TreeEstimator(BaseEstimator):
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         table = read_table(X, like=self.schema_)
-        return choose(self.device, self.backend).backend.apply(self.tree_, table)
+        n_cells = table.n_rows * table.n_features
+        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
+        return choice.backend.apply(self.tree_, table)
 
     def _like(self, X: Any, result: HostArray) -> Array:
         """The result in the library and on the device of X, where that is possible."""

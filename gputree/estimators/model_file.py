@@ -79,6 +79,7 @@ def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
         "names": list(schema.names),
         "kinds": [int(kind) for kind in schema.kinds],
         "levels": [to_plain(levels) for levels in schema.levels],
+        "has_missing": [bool(missing) for missing in schema.has_missing],
     }
     if hasattr(estimator, "classes_"):
         described["classes"] = to_plain(estimator.classes_)
@@ -131,10 +132,13 @@ def _schema(header: dict[str, Any]) -> Schema:
         raise ModelFileError("the column names are not text")
     kinds = tuple(Kind(kind) for kind in header["kinds"])
     levels = tuple(from_plain(plain) for plain in header["levels"])
-    if not len(names) == len(kinds) == len(levels):
+    has_missing = header["has_missing"]
+    if not isinstance(has_missing, list) or not all(isinstance(x, bool) for x in has_missing):
+        raise ModelFileError("what is said of missing values is not true or false")
+    if not len(names) == len(kinds) == len(levels) == len(has_missing):
         raise ModelFileError("the columns are described incompletely")
     for kind, known in zip(kinds, levels, strict=True):
         is_numeric = kind is Kind.NUMERIC
         if (known is None) != is_numeric or (known is not None and len(known) > MAX_BINS):
             raise ModelFileError("the levels of a column do not fit its kind")
-    return Schema(tuple(names), kinds, levels)
+    return Schema(tuple(names), kinds, levels, tuple(has_missing))

@@ -13,6 +13,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+from gputree.tree.export import number_text, rows_text
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
 
@@ -63,8 +64,10 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         Bytes that histograms may take; automatic by default. Never changes the model.
     device : {'auto', 'cpu', 'cuda', 'cuda:N'}, default='auto'
         Where to compute. A device that is asked for and missing is an error.
-    backend : {'numpy', 'torch', 'cupy'}, optional
+    backend : {'numpy', 'numba', 'torch', 'cupy'}, optional
         What to compute with; overrides the choice that `device` would make.
+    n_jobs : int, optional
+        Threads of the 'numba' backend; all cores by default. Never changes the model.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         histogram_budget: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
         self.max_depth = max_depth
@@ -129,6 +133,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self.histogram_budget = histogram_budget
         self.device = device
         self.backend = backend
+        self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> Array:
         """The most likely class of each row of X; the first in `classes_` if several are."""
@@ -165,9 +170,10 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         return target, {"classes_": classes, "n_classes_": len(classes)}
 
     def _leaf_text(self, node: int, decimals: int) -> str:
-        shares = self._shares()[node]
-        best = int(shares.argmax())
-        return f"class {self.classes_[best]} ({self.tree_.n_rows[node]} rows, {shares[best]:.1%})"
+        value = self.tree_.value[node]
+        best = int(value.argmax())
+        share = value[best] / value.sum()
+        return f"class {self.classes_[best]} ({rows_text(self.tree_.n_rows[node])}, {share:.1%})"
 
 
 class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
@@ -185,7 +191,7 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
         As in `DecisionTreeClassifier`.
     random_state, max_leaf_nodes, min_impurity_decrease, categorical_features, max_bins
         As in `DecisionTreeClassifier`.
-    histogram_budget, device, backend
+    histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
     Attributes
@@ -227,6 +233,7 @@ device_
         histogram_budget: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
         self.max_depth = max_depth
@@ -242,6 +249,7 @@ device_
         self.histogram_budget = histogram_budget
         self.device = device
         self.backend = backend
+        self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> Array:
         """The mean target in the leaf of each row, (n_rows,) or (n_rows, n_outputs)."""
@@ -269,5 +277,5 @@ device_
         return value_target(values, weight), {"n_outputs_": values.shape[1]}
 
     def _leaf_text(self, node: int, decimals: int) -> str:
-        value = ", ".join(f"{output:.{decimals}f}" for output in self.tree_.value[node])
-        return f"{value} ({self.tree_.n_rows[node]} rows)"
+        value = ", ".join(number_text(output, decimals) for output in self.tree_.value[node])
+        return f"{value} ({rows_text(self.tree_.n_rows[node])})"

@@ -104,8 +104,10 @@ class _Growth:
         family, slot = np.nonzero(may)
         is_tallied = slot == small[family]
         wanted = nodes[family, slot]
-        return wanted, tallied, Kin(
-            wanted, place[family], np.where(is_tallied, -1, above.place[family])
+        return (
+            wanted,
+            tallied,
+            Kin(wanted, place[family], np.where(is_tallied, -1, above.place[family])),
         )
 
     def _enqueue(self, nodes: HostArray, hist: Hist | None) -> None:

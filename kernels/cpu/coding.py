@@ -1,17 +1,29 @@
-"""From values to buckets and codes."""
+"""From values to buckets and codes.
+
+Rows are taken a chunk at a time: first the buckets of all its values, in a loop without branches
+that the compiler turns into vector instructions, then what is to be done with them.
+"""
 
 import numpy as np
+from numba import njit
 
+from gputree.kernels import buckets
 from gputree.kernels.cpu.jit import kernel
 
-BUCKETS = 65_536
+BUCKETS = buckets.BUCKETS
+CHUNK_ROWS = 1024
+
+ordered_bucket = njit(buckets.ordered_bucket)
 
 
 @kernel
-def bucket(value):
-    """The leading 16 bits of the value as a float32, put in order; -0.0 equals 0.0."""
-    bits = np.float32(np.float32(value) + np.float32(0.0)).view(np.int32)
-    return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> 16) + BUCKETS // 2
+def find_buckets(values, first, n, bucket):
+    """The buckets of `n` values from `first` on; BUCKETS for a missing one. -0.0 equals 0.0."""
+    for i in range(n):
+        value = values[first + i]
+        single = np.float32(np.float32(value) + np.float32(0.0))
+        at = ordered_bucket(single.view(np.int32))
+        bucket[i] = at if value == value else BUCKETS
 
 
 @kernel
@@ -28,47 +40,74 @@ def count(begin, end, values, weight, counts):
 
     `weight` has no entries where every row weighs 1.
     """
-    is_weighted = weight.shape[0] > 0
+    bucket = np.empty(CHUNK_ROWS, np.uint32)
     for column in range(begin, end):
-        for row in range(values.shape[1]):
-            value = values[column, row]
-            at = BUCKETS if np.isnan(value) else bucket(value)
-            counts[column, at] += weight[row] if is_weighted else 1
+        cells = counts[column]
+        line = values[column]
+        for first in range(0, line.shape[0], CHUNK_ROWS):
+            n = min(CHUNK_ROWS, line.shape[0] - first)
+            find_buckets(line, first, n, bucket)
+            if weight.shape[0] > 0:
+                for i in range(n):
+                    cells[bucket[i]] += weight[first + i]
+            else:
+                for i in range(n):
+                    cells[bucket[i]] += 1
 
 
 @kernel
 def gather(values, weight, is_wanted, members, member_weight):
-    """Known values of one column in wanted buckets, with their weights; returns how many."""
+    """Values of one column in wanted buckets, with their weights; returns how many there are.
+
+    `is_wanted` has an entry for missing values, too. Values beyond the room in `members` are
+    counted but not kept.
+    """
     is_weighted = weight.shape[0] > 0
-    n = 0
-    for row in range(values.shape[0]):
-        value = values[row]
-        if not np.isnan(value) and is_wanted[bucket(value)]:
-            if is_weighted:
-                if weight[row] == 0:
+    bucket = np.empty(CHUNK_ROWS, np.uint32)
+    found = 0
+    for first in range(0, values.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, values.shape[0] - first)
+        find_buckets(values, first, n, bucket)
+        for i in range(n):
+            if is_wanted[bucket[i]]:
+                if is_weighted and weight[first + i] == 0:
                     continue
-                member_weight[n] = weight[row]
-            members[n] = value
+                if found < members.shape[0]:
+                    members[found] = values[first + i]
+                    if is_weighted:
+                        member_weight[found] = weight[first + i]
+                found += 1
+    return found
+
+
+@kernel
+def tabulate(cut, bucket_of_cut, first, inside):
+    """How many cuts lie below each bucket, and how many in it."""
+    n = 0
+    for at in range(BUCKETS):
+        first[at] = n
+        start = n
+        while n < cut.shape[0] and bucket_of_cut[n] == at:
             n += 1
-    return n
+        inside[at] = n - start
 
 
 @kernel
 def encode(values, first, inside, cut, missing_code, code):
     """Codes of one column: how many cuts lie below each value.
 
-    `first[b]` cuts lie below bucket b, `inside[b]` in it; `cut` ends with an infinity. Most buckets
-    have one cut at most, so the first comparison is made always and the others by a loop.
+    `first[b]` cuts lie below bucket b, `inside[b]` in it: mostly none.
     """
-    for row in range(values.shape[0]):
-        value = values[row]
-        if np.isnan(value):
-            code[row] = missing_code
-            continue
-        at = bucket(value)
-        start = first[at]
-        n = inside[at]
-        below = start + ((n > 0) & (value > cut[start]))
-        for i in range(1, n):
-            below += value > cut[start + i]
-        code[row] = below
+    bucket = np.empty(CHUNK_ROWS, np.uint32)
+    for begin in range(0, values.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, values.shape[0] - begin)
+        find_buckets(values, begin, n, bucket)
+        for i in range(n):
+            at = bucket[i]
+            if at == BUCKETS:
+                code[begin + i] = missing_code
+                continue
+            below = first[at]
+            for k in range(below, below + inside[at]):
+                below += values[begin + i] > cut[k]
+            code[begin + i] = below

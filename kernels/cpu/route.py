@@ -1,5 +1,7 @@
 """Rows to children: a stable partition of the rows of each node, in chunks."""
 
+import numpy as np
+
 from gputree.kernels.cpu.jit import kernel
 
 
@@ -24,12 +26,11 @@ def scatter(begin, end, first, last, left_at, right_at, slot, order, moved):
         left = left_at[chunk]
         right = right_at[chunk]
         for i in range(first[chunk], last[chunk]):
-            if slot[i] == 0:
-                moved[left] = order[i]
-                left += 1
-            else:
-                moved[right] = order[i]
-                right += 1
+            # Without a branch: which child a row goes to cannot be predicted.
+            to = np.int64(slot[i])
+            moved[left + to * (right - left)] = order[i]
+            left += 1 - to
+            right += to
 
 
 @kernel

@@ -145,7 +145,7 @@ def consider(
 @kernel
 def measure(total, shape, unit, total_real):
     """Weight and rows of a node; its scored sums go to `total_real`."""
-    is_classes, n_scored, counts_rows, n_channels = shape
+    is_classes, n_scored = shape[0], shape[1]
     first = 0 if is_classes else 1
     for c in range(n_scored):
         total_real[c] = np.float64(total[first + c]) * unit[c]
@@ -191,7 +191,7 @@ def search_hist(
     begin, end, hist, offset, n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums
 ):
     """The best split of each node from its histogram, (places * channels,)."""
-    is_classes, n_scored, counts_rows, n_channels = shape
+    is_classes, n_scored, _, n_channels = shape
     n_features = n_values.shape[0]
     seen = np.empty(n_values.max(), np.int64)
     total_real = np.empty(n_scored)
@@ -291,7 +291,7 @@ def search_rows(
     n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
 ):  # fmt: skip
     """The best split of each node, of at most `most_rows` rows, straight from its rows."""
-    is_classes, n_scored, counts_rows, n_channels = shape
+    is_classes, n_scored, _, n_channels = shape
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
     most = n_codes.max()
@@ -299,7 +299,7 @@ def search_rows(
     mark = np.zeros(most, np.bool_)
     cells = np.zeros(most * n_channels, np.int64)
     row = np.empty(most_rows, np.uint32)
-    channel = np.zeros(most_rows, np.uint64)
+    channel = np.zeros(most_rows, np.uint32)
     amount = np.ones(most_rows, np.int64)
     values = np.empty((value.shape[0], most_rows), np.int64)
     one_code = np.zeros(most_rows, np.uint8)
@@ -315,9 +315,7 @@ def search_rows(
         n = n_rows_of[node]
         fetch(start[node], n, order, label, value, weight_of, row, channel, amount, values)
         total[:] = 0
-        add_rows(
-            total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels
-        )
+        add_rows(total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels)
         weight, n_rows = measure(total, shape, unit, total_real)
         forget(best, left)
         missing_weight = np.int64(0)
@@ -335,9 +333,7 @@ def search_rows(
                 mark[seen[0]] = False
                 continue
             put_in_order(seen, n_seen, mark, n_codes[feature])
-            add_rows(
-                cells, 0, codes, n, row, channel, amount, values, is_weighted, n_channels
-            )
+            add_rows(cells, 0, codes, n, row, channel, amount, values, is_weighted, n_channels)
             missing_code = -1
             lost = np.int64(0)
             n_known = n_seen

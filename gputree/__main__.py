@@ -1,0 +1,8 @@
+"""`python -m gputree` is the command `gputree`."""
+
+import sys
+
+from gputree.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

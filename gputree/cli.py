@@ -1,0 +1,454 @@
+"""The command line: `gputree train` fits one tree to a table, prints it and saves it.
+
+Knows options, files and what to print; must not know how tables are read nor how trees grow.
+"""
+
+import argparse
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.model_selection import train_test_split
+
+from gputree import __version__
+from gputree.dtypes import HostArray
+from gputree.errors import BackendUnavailable
+from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA
+from gputree.tables import BUNDLED, LabelledTable, Task, load_bundled, read_csv
+from gputree.tree.store import write
+
+Model: TypeAlias = DecisionTreeClassifier | DecisionTreeRegressor
+
+# Exit statuses; those of signals are 128 and the signal's number, as in a shell.
+MISTAKE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+MAX_DECIMALS = 12
+LARGEST_SEED = 2**32 - 1  # what NumPy's generators take
+
+EXAMPLES = """\
+examples:
+  gputree train iris
+  gputree train diabetes --max-depth 3 --min-samples-leaf 10
+  gputree train measurements.csv --target yield --task regression
+  gputree train measurements.csv --test-share 0 --output model.gputree --quiet
+
+A saved model is read in Python with gputree.load("model.gputree").
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; `argv` is without the program's name."""
+    try:
+        with _warnings_in_a_line():
+            status = _run(argv)
+        sys.stdout.flush()  # a closed pipe must show here, where it is handled
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still in the buffer would raise again when the interpreter exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (ValueError, OSError, BackendUnavailable) as error:
+        _say(f"gputree: error: {_in_a_line(error)}", sys.stderr)
+        return MISTAKE
+    return status
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    parser = _parser()
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit:  # --help or --version, which have printed
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return MISTAKE
+    _train(options)
+    return 0
+
+
+# Options
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises its errors, so that they are told like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise ValueError(f"{message}; see {self.prog} --help")
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="gputree",
+        description="Decision trees with histogram kernels.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"gputree {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    train = commands.add_parser(
+        "train",
+        help="fit a decision tree to a table, print it and save it",
+        description="Fit a decision tree to a table, print it and save it.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_data_options(train)
+    _add_tree_options(train)
+    _add_file_options(train)
+    return parser
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help=f"a bundled table ({', '.join(BUNDLED)}), or a CSV file with a header and numeric "
+        "columns, in which empty cells, NA, NaN and ? are missing; ./iris is a file of that name",
+    )
+    parser.add_argument(
+        "--target", metavar="NAME", help="the column of a CSV file to predict (default: the last)"
+    )
+    parser.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="what kind of target it is (default: told from its values)",
+    )
+    parser.add_argument(
+        "--test-share",
+        metavar="SHARE",
+        type=_share,
+        default=0.25,
+        help="the share of the rows to hold out; 0 for none (default: 0.25)",
+    )
+    parser.add_argument(
+        "--seed", type=_seed, default=0, help="decides which rows are held out (default: 0)"
+    )
+
+
+def _add_tree_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--criterion",
+        metavar="NAME",
+        help=f"what splits are chosen by: {', '.join(CLASS_CRITERIA)} for classification, "
+        f"{', '.join(VALUE_CRITERIA)} for regression (default: the first)",
+    )
+    parser.add_argument(
+        "--max-depth",
+        metavar="N",
+        type=_depth,
+        default=5,
+        help="the most splits above a leaf; none for no limit (default: 5)",
+    )
+    parser.add_argument(
+        "--min-samples-leaf",
+        metavar="N",
+        type=_count_or_share,
+        default=1,
+        help="the fewest rows in a leaf, or a share such as 0.01 (default: 1)",
+    )
+    parser.add_argument(
+        "--max-bins",
+        metavar="N",
+        type=int,
+        default=255,
+        help="the most bins a feature is cut into (default: 255)",
+    )
+    parser.add_argument(
+        "--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)"
+    )
+    parser.add_argument(
+        "--backend", help="what to compute with: numpy, torch or cupy (default: as the device)"
+    )
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="where to save the model (default: TABLE.gputree in the current folder)",
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="where to save the printed text (default: beside the model, ending in .txt)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
+
+
+def _share(text: str) -> float:
+    share = _parsed(float, text, "a number from 0 to less than 1")
+    if not 0.0 <= share < 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is outside 0 <= SHARE < 1")
+    return float(share)
+
+
+def _seed(text: str) -> int:
+    seed = _parsed(int, text, "an integer")
+    if not 0 <= seed <= LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"{text} is outside 0..{LARGEST_SEED}")
+    return int(seed)
+
+
+def _depth(text: str) -> int | None:
+    if text.lower() == "none":
+        return None
+    return int(_parsed(int, text, "an integer or none"))
+
+
+def _count_or_share(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(_parsed(float, text, "an integer, or a share of the rows"))
+
+
+def _parsed(convert: type[int] | type[float], text: str, needed: str) -> int | float:
+    try:
+        return convert(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {needed}") from None
+
+
+# gputree train
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The rows to train on and those held out, none or some."""
+
+    X: HostArray
+    y: HostArray
+    X_test: HostArray
+    y_test: HostArray
+    how: str
+
+
+def _train(options: argparse.Namespace) -> None:
+    model_path, report_path = _places(options)  # before the work: a fit may take long
+    table = _load(options.table, options.target)
+    task: Task = options.task or table.task
+    reason = "as --task says" if options.task else table.reason
+    split = _split(table.X, table.target(task), task, options)
+    _refuse_empty_columns(split.X, table.feature_names)
+    model = _model(task, options).fit(split.X, split.y)
+    # Arrays have no names, and a model that is loaded should print as well as this one.
+    model.schema_ = replace(model.schema_, names=table.feature_names)
+    text = "\n".join(
+        [
+            *_facts(table, f"{task}: {reason}", split),
+            *_results(model, task, split),
+            "",
+            _tree(model, split.X),
+        ]
+    )
+    # Before the printing: the end of a pipe must not cost the model.
+    with _writing(model_path):
+        model.save(model_path)
+    with _writing(report_path):
+        write(report_path, f"{text}\n".encode("utf-8", "backslashreplace"))
+    if not options.quiet:
+        _say(f"{text}\n\n{_fact('model', model_path)}\n{_fact('report', report_path)}", sys.stdout)
+
+
+def _load(table: str, target: str | None) -> LabelledTable:
+    if table in BUNDLED:
+        if target is not None:
+            raise ValueError(f"--target is for CSV files; the table {table} brings its own target")
+        return load_bundled(table)
+    path = Path(table)
+    if not path.exists():
+        raise ValueError(f"{table!r} is neither a file nor a bundled table ({', '.join(BUNDLED)})")
+    return read_csv(path, target)
+
+
+def _model(task: Task, options: argparse.Namespace) -> Model:
+    given: dict[str, Any] = {
+        "max_depth": options.max_depth,
+        "min_samples_leaf": options.min_samples_leaf,
+        "max_bins": options.max_bins,
+        "random_state": options.seed,
+        "device": options.device,
+        "backend": options.backend,
+    }
+    if options.criterion is not None:
+        given["criterion"] = options.criterion
+    if task == "classification":
+        return DecisionTreeClassifier(**given)
+    return DecisionTreeRegressor(**given)
+
+
+def _split(X: HostArray, y: HostArray, task: Task, options: argparse.Namespace) -> Split:
+    n_rows, share = len(y), options.test_share
+    n_test = math.ceil(n_rows * share)
+    if not n_test:
+        return Split(X, y, X[:0], y[:0], "")
+    if n_test == n_rows:
+        raise ValueError(
+            f"--test-share {share:g} of {_count(n_rows, 'row')} leaves none to train on; use "
+            "--test-share 0"
+        )
+    by_class = task == "classification" and _can_stratify(y, n_test)
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=n_test, random_state=options.seed, stratify=y if by_class else None
+    )
+    how = "the same share of each class" if by_class else "drawn from all rows"
+    return Split(X, y, X_test, y_test, f"{how}, seed {options.seed}")
+
+
+def _can_stratify(y: HostArray, n_test: int) -> bool:
+    """Whether every class can be in both parts."""
+    _, count = np.unique(y, return_counts=True)
+    return bool(count.min() >= 2 and len(count) <= min(n_test, len(y) - n_test))
+
+
+def _refuse_empty_columns(X: HostArray, names: Sequence[str]) -> None:
+    """Raise by the column's name, which the library is not told."""
+    is_empty = np.isnan(X).all(axis=0)
+    if is_empty.any():
+        raise ValueError(
+            f"column {names[int(is_empty.argmax())]!r} has no value in the rows to train on; "
+            "remove it, or fill its cells"
+        )
+
+
+# What is printed
+
+
+def _facts(table: LabelledTable, task: str, split: Split) -> list[str]:
+    n_rows, n_features = table.X.shape
+    n_missing = int(np.isnan(table.X).sum())
+    missing = f", {_count(n_missing, 'missing cell')}" if n_missing else ""
+    held_out = f", {len(split.y_test):,} held out ({split.how})" if len(split.y_test) else ""
+    size = f"{_count(n_rows, 'row')}, {_count(n_features, 'feature')}{missing}"
+    return [
+        _fact("table", f"{table.name}: {size}"),
+        _fact("task", task),
+        _fact("rows", f"{len(split.y):,} to train on{held_out}"),
+    ]
+
+
+def _results(model: Model, task: Task, split: Split) -> list[str]:
+    parts = [_scores(task, split.y, model.predict(split.X), "training")]
+    if len(split.y_test):
+        parts.append(_scores(task, split.y_test, model.predict(split.X_test), "held-out"))
+    ran = model.fit_report_
+    return [
+        *(_fact(name, ", ".join(part[name] for part in parts)) for name in parts[0]),
+        _fact("tree", f"depth {model.get_depth():,}, leaves {model.get_n_leaves():,}"),
+        _fact("ran on", f"{ran.device} with {ran.backend} ({ran.reason})"),
+    ]
+
+
+def _scores(task: Task, y: HostArray, predicted: HostArray, rows: str) -> dict[str, str]:
+    if task == "classification":
+        return {"accuracy": f"{np.mean(y == predicted):.3f} on {rows} rows"}
+    error = root_mean_squared_error(y, predicted)
+    # The share of the variance that is explained needs a variance.
+    explained = f"{r2_score(y, predicted):.3f}" if len(np.unique(y)) > 1 else "undefined"
+    return {"R²": f"{explained} on {rows} rows", "RMSE": f"{error:.4g} on {rows} rows"}
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _fact(name: str, value: object) -> str:
+    return f"{name:<9} {value}"
+
+
+def _tree(model: Model, X: HostArray) -> str:
+    return model.export_text(decimals=_decimals(X[:, _tested(model)]))
+
+
+def _tested(model: Model) -> HostArray:
+    """The features that the tree tests, each once."""
+    tree = model.tree_
+    return np.unique(tree.feature[~tree.is_leaf])
+
+
+def _decimals(X: HostArray) -> int:
+    """Decimals that tell apart the thresholds of the feature with the narrowest range."""
+    known = [column[np.isfinite(column)] for column in X.T]
+    with np.errstate(over="ignore"):
+        spans = [float(np.ptp(column)) for column in known if column.size]
+    narrowest = min((span for span in spans if 0.0 < span < math.inf), default=1.0)
+    return min(MAX_DECIMALS, max(2, 2 + math.ceil(-math.log10(narrowest))))
+
+
+# Files and streams
+
+
+def _places(options: argparse.Namespace) -> tuple[Path, Path]:
+    """Where the model and the report go; neither may replace the table or the other."""
+    model = options.output or Path(f"{Path(options.table).stem}.gputree")
+    _check_place(model, "--output", options.table)
+    report = options.report or model.with_suffix(".txt")
+    _check_place(report, "--report", options.table)
+    if _is_one_file(model, report):
+        raise ValueError(f"model and report cannot both be {model}; choose another with --report")
+    return model, report
+
+
+def _check_place(path: Path, option: str, table: str) -> None:
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}; create it first")
+    if table not in BUNDLED and _is_one_file(path, Path(table)):
+        raise ValueError(f"{path} is the table itself; choose another file with {option}")
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Name the file in the error; the library's own names a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Show warnings as the user's concern, without the place in the code."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        _say(f"gputree: warning: {_in_a_line(message)}", sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _in_a_line(message: object) -> str:
+    if isinstance(message, OSError) and message.filename is not None:
+        return f"{message.filename}: {message.strerror}"
+    return " ".join(str(message).split())
+
+
+def _say(text: str, stream: Any) -> None:
+    """Print; what the stream cannot encode is escaped."""
+    encoding = stream.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
