@@ -30,11 +30,32 @@ LEAST_ROWS = 8_192  # fewer rows are not worth another thread
 _NONE = np.empty(0, np.int64)  # stands for weights or classes that are not there
 
 
+class CpuCodes:
+    """The codes of a table by feature, and by row once small nodes ask for them."""
+
+    def __init__(self, n_features: int, n_rows: int, most_codes: int) -> None:
+        self.by_feature = np.empty((n_features, n_rows), code_dtype(most_codes))
+        self._by_row: HostArray | None = None
+
+    def by_row(self, workers: Workers) -> HostArray:
+        """The codes as (rows, features)."""
+        if self._by_row is None:
+            n_features, n_rows = self.by_feature.shape
+            by_row = np.empty((n_rows, n_features), self.by_feature.dtype)
+            workers.run(coding.lay_out, n_rows, self.by_feature, by_row, least=LEAST_ROWS)
+            self._by_row = by_row
+        return self._by_row
+
+    @property
+    def nbytes(self) -> int:
+        return self.by_feature.nbytes * (1 if self._by_row is None else 2)
+
+
 @dataclass(frozen=True)
 class CpuRows:
     """The rows of each node, one node after another."""
 
-    code: HostArray  # (features, rows)
+    code: CpuCodes
     bins: Bins
     target: Target
     label: HostArray  # (rows,), or empty for a regression
@@ -67,8 +88,8 @@ class CpuBackend:
 
     # Values to codes.
 
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> HostArray:
-        return np.empty((n_features, n_rows), code_dtype(most_codes))
+    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> CpuCodes:
+        return CpuCodes(n_features, n_rows, most_codes)
 
     def hold(self, columns: Sequence[Column]) -> HostArray:
         arrays = [_floats(column) for column in columns]
@@ -97,26 +118,27 @@ class CpuBackend:
 
     def encode(
         self,
-        data: HostArray,
+        data: CpuCodes,
         first_feature: int,
         values: HostArray,
         bins: Sequence[FeatureBins],
     ) -> None:
         def encode_one(i: int) -> None:
+            code = data.by_feature[first_feature + i]
             if values.shape[1] <= LISTED_ROWS:
-                data[first_feature + i] = searched_codes(values[i], bins[i])
+                code[:] = searched_codes(values[i], bins[i])
                 return
             cut = bins[i].cut
             first, inside = np.empty((2, BUCKETS), np.int32)
             coding.tabulate(cut, bucket_of(cut), first, inside)
             missing_code = bins[i].n_codes - 1
-            coding.encode(values[i], first, inside, cut, missing_code, data[first_feature + i])
+            coding.encode(values[i], first, inside, cut, missing_code, code)
 
         self._workers.map(encode_one, range(len(values)))
 
     # Growing.
 
-    def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
+    def begin(self, data: CpuCodes, bins: Bins, target: Target) -> CpuRows:
         if target.weight is None:
             order = np.arange(target.n_rows, dtype=np.int32)
         else:
@@ -230,7 +252,7 @@ class CpuBackend:
             moves.start,
             moves.table,
             rows.order,
-            rows.code,
+            rows.code.by_feature,
             slot,
             n_left,
         )
@@ -283,7 +305,7 @@ class CpuBackend:
     def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
         return bins.width * channels.n * np.dtype(_sum_dtype(channels)).itemsize
 
-    def bytes_held(self, data: HostArray, rows: CpuRows | None) -> int:
+    def bytes_held(self, data: CpuCodes, rows: CpuRows | None) -> int:
         held = data.nbytes
         if rows is not None:
             arrays = (rows.label, rows.weight, rows.value, rows.order)
@@ -318,7 +340,7 @@ class CpuBackend:
             rows.label,
             rows.value,
             rows.weight,
-            rows.code,
+            rows.code.by_feature,
             bins.offset,
             channels.n,
             sums,
@@ -347,7 +369,7 @@ class CpuBackend:
             rows.label,
             rows.value,
             rows.weight,
-            rows.code,
+            rows.code.by_row(self._workers),
             bins.n_codes,
             bins.n_values,
             *common,

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from gputree.backends.array import ArrayBackend
 from gputree.backends.contract import Backend
@@ -59,14 +60,14 @@ def choose(
     return Choice(_open(name, "cpu", n_threads), reason)
 
 
-def thread_count(n_jobs: int | None) -> int:
+def thread_count(n_jobs: Any) -> int:
     """Threads to use: all cores by default; -1 means all, -2 all but one, as in scikit-learn."""
     cores = available_cores()
     if n_jobs is None:
         return cores
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or int(n_jobs) == 0:
         raise ValueError(f"n_jobs={n_jobs!r}: a number of threads, -1 for all cores, or None")
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def _for_cpu(n_cells: int) -> tuple[str, str]:

@@ -35,6 +35,16 @@ def transpose(begin, end, matrix, values):
 
 
 @kernel
+def lay_out(begin, end, by_feature, by_row):
+    """Codes (features, rows) into (rows, features), in tiles that stay in the cache."""
+    for first in range(begin, end, 64):
+        last = min(first + 64, end)
+        for feature in range(by_feature.shape[0]):
+            for row in range(first, last):
+                by_row[row, feature] = by_feature[feature, row]
+
+
+@kernel
 def count(begin, end, values, weight, counts):
     """Weight in each bucket of the columns, and at last that of missing values.
 

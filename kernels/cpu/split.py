@@ -26,7 +26,14 @@ larger = SCALAR.larger
 # Entries of `best`: the winner so far. Whole numbers are exact as float64.
 TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
 
-FEW = 24  # so many codes are put in order faster by insertion than in any other way
+WORD_BITS = 64
+NARROW_WORDS = 16  # up to 1024 codes are listed from a bit set; more are sorted
+
+# A de Bruijn sequence: multiplied by a power of two, its top 6 bits tell which one.
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+BIT_NUMBER = np.zeros(WORD_BITS, np.int64)
+for _bit in range(WORD_BITS):
+    BIT_NUMBER[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
 @kernel
@@ -242,47 +249,49 @@ def search_hist(
 
 
 @kernel
-def put_in_order(seen, n_seen, mark, n_codes):
-    """Sort the codes that occur; `mark` tells which they are."""
-    if n_seen <= FEW:
-        for i in range(1, n_seen):
-            code = seen[i]
-            j = i - 1
-            while j >= 0 and seen[j] > code:
-                seen[j + 1] = seen[j]
-                j -= 1
-            seen[j + 1] = code
-    elif n_codes <= 8 * n_seen:
-        n = 0
-        for code in range(n_codes):
-            if mark[code]:
-                seen[n] = code
-                n += 1
-    else:
-        seen[:n_seen].sort()
-
-
-@kernel
-def list_codes(codes, n, row, mark, seen):
-    """The different codes of some rows, as they come; returns how many."""
-    n_seen = 0
+def list_codes(codes, n, n_codes, words, seen):
+    """The different codes of some rows in ascending order; returns how many there are."""
+    n_words = (n_codes + WORD_BITS - 1) // WORD_BITS
+    if n_words > NARROW_WORDS:
+        for i in range(n):
+            seen[i] = codes[i]
+        seen[:n].sort()
+        n_seen = 0
+        for i in range(n):
+            if i == 0 or seen[i] != seen[n_seen - 1]:
+                seen[n_seen] = seen[i]
+                n_seen += 1
+        return n_seen
     for i in range(n):
-        at = np.int64(codes[row[i]])
-        if not mark[at]:
-            mark[at] = True
-            seen[n_seen] = at
+        code = np.uint64(codes[i])
+        words[code >> np.uint64(6)] |= np.uint64(1) << (code & np.uint64(63))
+    n_seen = 0
+    for w in range(n_words):
+        word = words[w]
+        words[w] = 0
+        while word:
+            lowest = word & (~word + np.uint64(1))
+            seen[n_seen] = w * WORD_BITS + BIT_NUMBER[(lowest * DE_BRUIJN) >> np.uint64(58)]
             n_seen += 1
+            word ^= lowest
     return n_seen
 
 
 @kernel
-def clear(cells, seen, n_seen, mark, n_channels):
+def clear(cells, seen, n_seen, n_channels):
     """Undo what one feature wrote."""
     for i in range(n_seen):
-        mark[seen[i]] = False
         at = seen[i] * n_channels
         for c in range(n_channels):
             cells[at + c] = 0
+
+
+@kernel
+def fetch_codes(code, n, row, local):
+    """The codes of some rows (rows, features), put side by side for each feature."""
+    for i in range(n):
+        for feature in range(code.shape[1]):
+            local[feature, i] = code[row[i], feature]
 
 
 @kernel
@@ -290,14 +299,18 @@ def search_rows(
     begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, n_codes,
     n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
 ):  # fmt: skip
-    """The best split of each node, of at most `most_rows` rows, straight from its rows."""
+    """The best split of each node, of at most `most_rows` rows, straight from its rows.
+
+    `code` is (rows, features) here: what a small node needs lies together.
+    """
     is_classes, n_scored, _, n_channels = shape
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
     most = n_codes.max()
-    seen = np.empty(most, np.int64)
-    mark = np.zeros(most, np.bool_)
+    seen = np.empty(max(most, most_rows), np.int64)
+    words = np.zeros(most // WORD_BITS + 1, np.uint64)
     cells = np.zeros(most * n_channels, np.int64)
+    local = np.empty((n_features, most_rows), code.dtype)
     row = np.empty(most_rows, np.uint32)
     channel = np.zeros(most_rows, np.uint32)
     amount = np.ones(most_rows, np.int64)
@@ -314,6 +327,7 @@ def search_rows(
     for node in range(begin, end):
         n = n_rows_of[node]
         fetch(start[node], n, order, label, value, weight_of, row, channel, amount, values)
+        fetch_codes(code, n, row, local)
         total[:] = 0
         add_rows(total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels)
         weight, n_rows = measure(total, shape, unit, total_real)
@@ -327,13 +341,13 @@ def search_rows(
                 feature = feature_at(turn, rank, node, n_drawn)
                 if feature < 0:
                     continue
-            codes = code[feature]
-            n_seen = list_codes(codes, n, row, mark, seen)
+            codes = local[feature]
+            n_seen = list_codes(codes, n, n_codes[feature], words, seen)
             if n_seen == 1:
-                mark[seen[0]] = False
                 continue
-            put_in_order(seen, n_seen, mark, n_codes[feature])
-            add_rows(cells, 0, codes, n, row, channel, amount, values, is_weighted, n_channels)
+            add_rows(
+                cells, 0, codes, n, every_row, channel, amount, values, is_weighted, n_channels
+            )
             missing_code = -1
             lost = np.int64(0)
             n_known = n_seen
@@ -348,5 +362,5 @@ def search_rows(
             )  # fmt: skip
             if best[TRIMMED] > before:
                 missing_weight = lost
-            clear(cells, seen, n_seen, mark, n_channels)
+            clear(cells, seen, n_seen, n_channels)
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
