@@ -167,7 +167,7 @@ class CpuBackend:
         is_large = rows.n_rows[kin.node] > DIRECT_ROWS
         place = np.where(is_large, np.cumsum(is_large) - 1, -1)
         if above is None:
-            return CpuHist(rows, kin.node, place, built.sums)
+            return CpuHist(rows, kin.node, built.place[kin.built], built.sums)
         sums = np.empty((int(is_large.sum()), built.sums.shape[1]), built.sums.dtype)
         parent = np.where(kin.parent >= 0, above.place[np.maximum(kin.parent, 0)], -1)
         source = built.place[kin.built]
@@ -350,10 +350,10 @@ class CpuBackend:
     def _search_sums(
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
     ) -> None:
-        sums = hist.sums
-        if len(chosen) < len(sums):
-            sums = sums[hist.place[chosen]]
-        self._workers.run(split.search_hist, len(chosen), sums, bins.offset, bins.n_values, *common)
+        place = hist.place[chosen]
+        self._workers.run(
+            split.search_hist, len(chosen), place, hist.sums, bins.offset, bins.n_values, *common
+        )
 
     def _search_rows(
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]

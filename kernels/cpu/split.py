@@ -195,9 +195,10 @@ def feature_at(turn, rank, node, n_drawn):
 
 @kernel
 def search_hist(
-    begin, end, hist, offset, n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums
-):
-    """The best split of each node from its histogram, (places * channels,)."""
+    begin, end, place, hist, offset, n_values, rank, n_drawn, shape, rules, unit, score, winner,
+    left_sums,
+):  # fmt: skip
+    """The best split of each node from its histogram hist[place], (places * channels,)."""
     is_classes, n_scored, _, n_channels = shape
     n_features = n_values.shape[0]
     seen = np.empty(n_values.max(), np.int64)
@@ -209,11 +210,11 @@ def search_hist(
     best = np.empty(6)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
     for node in range(begin, end):
-        cells = hist[node]
+        cells = hist[place[node]]
         total[:] = 0
-        for place in range(offset[1]):
+        for code in range(offset[1]):
             for c in range(n_channels):
-                total[c] += cells[place * n_channels + c]
+                total[c] += cells[code * n_channels + c]
         weight, n_rows = measure(total, shape, unit, total_real)
         forget(best, left)
         missing_weight = np.int64(0)
