@@ -1,35 +1,138 @@
-"""Who takes part: each entry fits one tree and returns something that predicts."""
+"""Who takes part: the backends of gputree and the peers, and who sits out which case.
 
+Importing this module imports none of them.
+"""
+
+import os
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, Protocol
 
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-import gputree
-
-Fit = Callable[[Any, Any], Any]
+SLOW_CELLS = 10_000_000  # rows x features from which slow contestants take part only with --slow
+CUDA_LIBRARIES = ("cuda", "cupy")  # backends that always run on a GPU
 
 
-def gputree_with(backend: str, depth: int | None, is_classes: bool) -> Fit:
-    cls = gputree.DecisionTreeClassifier if is_classes else gputree.DecisionTreeRegressor
-    return lambda X, y: cls(max_depth=depth, backend=backend).fit(X, y)
+@dataclass(frozen=True)
+class Job:
+    """What is to be fitted, and with how many threads."""
+
+    n_rows: int
+    n_features: int
+    n_classes: int  # 0 for a regression
+    depth: int | None
+    threads: int
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_rows * self.n_features
 
 
-def sklearn_exact(depth: int | None, is_classes: bool) -> Fit:
-    cls = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-    return lambda X, y: cls(max_depth=depth, random_state=0).fit(X, y)
+class Learner(Protocol):
+    """A library that is loaded, ready for one job."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """A model of one tree, or of one a class where the library boosts."""
+
+    def predict(self, model: Any, X: Any) -> Any:
+        """Class numbers, or values."""
+
+    def n_leaves(self, model: Any) -> int | None:
+        """Leaves of all trees of the model, where the library tells."""
 
 
-def sklearn_hist(depth: int | None, is_classes: bool) -> Fit:
-    """Histogram gradient boosting stopped after one tree."""
-    cls = HistGradientBoostingClassifier if is_classes else HistGradientBoostingRegressor
-    return lambda X, y: cls(
-        max_iter=1, learning_rate=1.0, max_depth=depth, max_leaf_nodes=None, early_stopping=False
-    ).fit(X, y)
+@dataclass(frozen=True)
+class Contestant:
+    """One way to fit a tree."""
+
+    name: str
+    distribution: str  # what pip knows it as
+    open: Callable[[Job], Learner]  # imports the library
+    is_peer: bool = True
+    is_slow: bool = False
+    threads: int | None = None  # None for as many as the job has
+    backend: str | None = None  # of gputree
+
+    @property
+    def compiles(self) -> bool:
+        """Whether machine code is made on the first fit and kept on disk."""
+        return self.backend in ("auto", "numba", "cuda")
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.backend in CUDA_LIBRARIES or (self.backend or "").endswith("@cuda")
+
+    def version(self) -> str | None:
+        """The installed version, None without one."""
+        try:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
+            return None
+
+    def reason_to_skip(self, job: Job, allow_slow: bool) -> str | None:
+        """Why it sits out, None if it takes part."""
+        if self.version() is None:
+            return f"not installed (pip install {self.distribution})"
+        if self.is_slow and job.n_cells > SLOW_CELLS and not allow_slow:
+            return f"slow: {job.n_cells:,} cells are over {SLOW_CELLS:,} (--slow lets it run)"
+        if self.threads is not None and self.threads >= job.threads:
+            return f"the same as {self.name.rpartition('-')[0]} with {job.threads} thread"
+        return None
 
 
-PEERS: dict[str, Callable[[int | None, bool], Fit]] = {
-    "sklearn-exact": sklearn_exact,
-    "sklearn-hist": sklearn_hist,
-}
+def gputree_with(backend: str, threads: int | None = None) -> Contestant:
+    """gputree by a backend of its own, by `name@cuda`, or by "auto"; "cuda" is any on a GPU."""
+
+    def open_it(job: Job) -> Learner:
+        from learners import GpuTree
+
+        return GpuTree(job, backend)
+
+    name = f"gputree-{backend}" if threads is None else f"gputree-{backend}-{threads}"
+    return Contestant(
+        name,
+        "gputree",
+        open_it,
+        is_peer=False,
+        is_slow=backend not in ("auto", "numba") and not backend.endswith(CUDA_LIBRARIES),
+        threads=threads,
+        backend=backend,
+    )
+
+
+def _peer(name: str, distribution: str, learner: str, *, is_slow: bool = False) -> Contestant:
+    def open_it(job: Job) -> Learner:
+        import learners
+
+        return getattr(learners, learner)(job)
+
+    return Contestant(name, distribution, open_it, is_slow=is_slow)
+
+
+OURS = (gputree_with("numpy"), gputree_with("numba"), gputree_with("numba", 1))
+PEERS = (
+    _peer("sklearn-exact", "scikit-learn", "ExactTree", is_slow=True),
+    _peer("sklearn-hist", "scikit-learn", "HistGradientBoosting"),
+    _peer("lightgbm", "lightgbm", "LightGbm"),
+    _peer("xgboost", "xgboost-cpu", "XgBoost"),
+    _peer("ydf", "ydf", "Ydf", is_slow=True),
+    _peer("snapml", "snapml", "SnapMl"),
+)
+
+
+def find(name: str) -> Contestant:
+    """A contestant by its name."""
+    known = {each.name: each for each in (*OURS, *PEERS)}
+    if name in known:
+        return known[name]
+    prefix, _, backend = name.partition("-")
+    if prefix != "gputree" or not backend:
+        raise ValueError(f"{name!r} is no contestant; choose from {', '.join(known)}")
+    return gputree_with(backend)
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -15,12 +15,12 @@ from gputree.backends import registry
 hypothesis.settings.register_profile("gputree", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("gputree")
 
-BACKENDS = ["numpy", "array_api_strict", "torch"]
+BACKENDS = ["numpy", "numba", "array_api_strict", "torch"]
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(scope="session", params=BACKENDS)
 def backend(request):
-    """Each backend that can run without a GPU."""
+    """Each backend that can run without a GPU. It keeps no state, so tests share it."""
     if find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     return registry.choose(backend=request.param).backend

@@ -60,6 +60,10 @@ class ArrayBackend:
     def hold(self, columns: Sequence[Column]) -> list[Array]:
         return [self._values(column) for column in columns]
 
+    def count_missing(self, values: list[Array]) -> HostArray:
+        xp = self._lib.xp
+        return np.array([int(xp.count_nonzero(xp.isnan(column))) for column in values])
+
     def sketch(self, values: list[Array], weight: HostArray | None) -> HostArray:
         put = self._weight(weight)
         return np.stack([coding.bucket_weights(self._lib, column, put) for column in values])

@@ -32,11 +32,9 @@ def known(lib: Library, values: Array, weight: Array | None) -> tuple[Array, Arr
 
 
 def bucket_weights(lib: Library, values: Array, weight: Array | None) -> HostArray:
-    """Weight in each bucket, and at last that of the missing values."""
+    """Weight of the known values in each bucket."""
     some, some_weight = known(lib, values, weight)
-    inside = lib.to_host(lib.count(buckets(lib, some), BUCKETS, some_weight))
-    total = values.shape[0] if weight is None else int(lib.xp.sum(weight))
-    return np.append(inside, total - inside.sum())
+    return lib.to_host(lib.count(buckets(lib, some), BUCKETS, some_weight))
 
 
 def distinct(

@@ -98,11 +98,12 @@ class Backend(Protocol):
         """Bring the values of some columns to where the backend computes, until the next call."""
         ...
 
-    def sketch(self, values: Values, weight: HostArray | None) -> HostArray:
-        """Weight of the known values in each key bucket, (columns, BUCKETS + 1).
+    def count_missing(self, values: Values) -> HostArray:
+        """How many values of each column are missing. Adds up over parts of the rows."""
+        ...
 
-        The last entry is the weight of the missing values. Adds up over parts of the rows.
-        """
+    def sketch(self, values: Values, weight: HostArray | None) -> HostArray:
+        """Weight of the known values in each bucket, (columns, BUCKETS); adds up likewise."""
         ...
 
     def refine(

@@ -102,12 +102,17 @@ class CpuBackend:
                 values[i] = array
         return values
 
+    def count_missing(self, values: HostArray) -> HostArray:
+        n_missing = np.empty(len(values), np.int64)
+        self._workers.run(coding.count_missing, len(values), values, n_missing)
+        return n_missing
+
     def sketch(self, values: HostArray, weight: HostArray | None) -> HostArray:
         dtype = np.int32 if weight is None else np.int64
         counts = np.zeros((len(values), BUCKETS + 1), dtype)
         weights = _NONE if weight is None else weight
         self._workers.run(coding.count, len(values), values, weights, counts)
-        return counts.astype(np.int64)
+        return counts[:, :BUCKETS]
 
     def refine(
         self, values: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]

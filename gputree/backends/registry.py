@@ -23,6 +23,7 @@ _CUDA_BACKENDS = ("cupy", "torch")  # in order of preference
 LOADED_CELLS = 100_000
 COLD_CELLS = 2_000_000
 _REMEDY = {
+    "numba": "pip install numba",
     "torch": "pip install torch",
     "cupy": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
     "array_api_strict": "pip install array-api-strict",

@@ -29,10 +29,12 @@ def bin_table(
     backend: "Backend", table: Table, weight: HostArray | None, max_bins: int
 ) -> tuple[Bins, "Data"]:
     """Cut every feature into at most `max_bins` codes, plus one for missing values; code it."""
-    if not 2 <= max_bins <= MAX_BINS:
+    if not isinstance(max_bins, int | np.integer) or not 2 <= max_bins <= MAX_BINS:
         raise ValueError(
-            f"max_bins={max_bins} is outside 2..{MAX_BINS}: a code takes one byte, or two"
+            f"max_bins={max_bins!r}: an integer from 2 to {MAX_BINS} is needed, as a code takes "
+            "one byte or two"
         )
+    max_bins = int(max_bins)
     most_levels = max((len(column.levels or ()) for column in table.columns), default=0)
     data = backend.reserve(table.n_features, table.n_rows, max(max_bins, most_levels) + 1)
     features: list[FeatureBins] = []
@@ -53,25 +55,23 @@ def find_cuts(
     max_bins: int,
 ) -> list[FeatureBins]:
     """The cuts of some columns."""
-    n_rows = len(columns[0].values)
-    if n_rows <= LISTED_ROWS:
-        total = n_rows if weight is None else int(weight.sum())
+    if columns[0].values.shape[0] <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
         plans = [_Plan.of_values(value, count, max_bins) for value, count in listed]
-        lost = [total - int(count.sum()) for _, count in listed]
     else:
-        counts = backend.sketch(values, weight)
-        plans = [_Plan(count[:BUCKETS], max_bins) for count in counts]
-        lost = [int(count[BUCKETS]) for count in counts]
+        plans = [_Plan(count, max_bins) for count in backend.sketch(values, weight)]
         wanted = [
             plan.wanted() if column.kind is Kind.NUMERIC else np.empty(0, np.int64)
             for plan, column in zip(plans, columns, strict=True)
         ]
         for plan, found in zip(plans, backend.refine(values, weight, wanted), strict=True):
             plan.learn(*found)
+    # A missing value counts even in a row without weight: a later fit may give it one.
     return [
-        _feature_bins(column, plan, bool(missing))
-        for column, plan, missing in zip(columns, plans, lost, strict=True)
+        _feature_bins(column, plan, bool(n_missing))
+        for column, plan, n_missing in zip(
+            columns, plans, backend.count_missing(values), strict=True
+        )
     ]
 
 
@@ -99,7 +99,9 @@ class _Plan:
     def __init__(self, count: HostArray, max_bins: int) -> None:
         self.max_bins = max_bins
         self.occupied = np.flatnonzero(count)  # buckets that hold values
-        self.reached = np.cumsum(count[self.occupied])  # weight up to the end of each of them
+        self.reached = np.cumsum(
+            count[self.occupied], dtype=np.int64
+        )  # weight up to the end of each of them
         self.total = int(self.reached[-1]) if self.reached.size else 0
         self.known = np.zeros(len(self.occupied), bool)
         self.value: HostArray = np.empty(0)  # distinct values of the known buckets, sorted

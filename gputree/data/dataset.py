@@ -94,12 +94,12 @@ def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
     if sample_weight is None:
         return None
     weight = to_numpy(sample_weight)
-    if weight.dtype.kind not in "biuf":
-        try:
-            weight = weight.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"sample_weight has dtype {weight.dtype}; pass numbers") from error
-    weight = weight.astype(np.float64)
+    try:
+        if weight.dtype.kind not in "biufO":
+            raise TypeError(f"dtype {weight.dtype} is not real")
+        weight = weight.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight has dtype {weight.dtype}; pass numbers") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
@@ -115,7 +115,9 @@ def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
             raise ValueError(f"sample_weight[{row}] is {what}; weights are finite and at least 0")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere; at least one row needs a weight")
-    if not math.isfinite(float(weight.sum())):
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if not math.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their maximum")
     return weight
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 
+LARGEST_COUNT = 2**16  # weights up to here are taken for counts of rows
+
 
 @dataclass(frozen=True)
 class Channels:
@@ -21,7 +23,8 @@ class Channels:
     is_classes: bool
     counts_rows: bool  # a last channel counts rows; otherwise the weight does
     weight_shift: int = 0  # a weight channel holds the weight times 2**weight_shift
-    output_shift: tuple[int, ...] = ()  # likewise the channel of each output
+    output_shift: tuple[int, ...] = ()  # sum / weight is the mean output times 2**output_shift
+    point_shift: tuple[int, ...] = ()  # a target is stored times 2**point_shift
     origin: tuple[float, ...] = ()  # what was subtracted from each output
 
     @property
@@ -84,22 +87,30 @@ def value_target(y: HostArray, weight: HostArray | None) -> Target:
     """The statistics of a regression on (rows, outputs): the weight, and a channel an output."""
     whole, weight_shift = whole_weights(weight)
     inside = y if whole is None else y[whole > 0]
-    total = len(y) if whole is None else int(whole.sum())
     origin = inside.min(axis=0) * 0.5 + inside.max(axis=0) * 0.5
-    largest = np.abs(inside - origin).max(axis=0)
-    # |sum| <= total * largest * 2**s plus half a unit a row, which stays below 2**53.
-    used = exponent_of(total) - weight_shift
-    varied = [most for most in largest if most]
-    coarsest = max(varied, default=1.0)  # a constant output has no scale of its own
+    shifted = y - origin
+    if whole is not None:
+        shifted[whole == 0] = 0.0  # outside the tree, and perhaps too far away for the scale
+    largest = np.abs(shifted).max(axis=0)
+    # Small whole weights multiply as they are, so that a weight of 2 is exactly the row twice;
+    # others are brought below 2, so that they leave the bits of a sum to the targets.
+    down = 0
+    if whole is not None and whole.max() > LARGEST_COUNT:
+        down = exponent_of(whole.max()) - 1
+    total = len(y) if whole is None else int(whole.sum())
+    used = exponent_of(total) - down
+    coarsest = max((most for most in largest if most), default=1.0)  # a constant has no scale
+    # |sum| <= total * largest * 2**shift plus half a unit a row, which stays below 2**53.
     shift = [TOTAL_BITS - 2 - used - exponent_of(most or coarsest) for most in largest]
-    point = np.rint(np.ldexp((y - origin).T, np.array(shift)[:, None]))
-    value = point if whole is None else np.rint(point * np.ldexp(whole, -weight_shift))
+    point = np.rint(np.ldexp(shifted.T, np.array(shift)[:, None]))
+    value = point if whole is None else np.rint(point * np.ldexp(whole, -down))
     channels = Channels(
         n_scored=y.shape[1],
         is_classes=False,
         counts_rows=whole is not None,
         weight_shift=weight_shift,
-        output_shift=tuple(shift),
+        output_shift=tuple(s - down for s in shift),
+        point_shift=tuple(shift),
         origin=tuple(origin.tolist()),
     )
     return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM))
@@ -111,9 +122,12 @@ def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
         return None, 0
     shift = TOTAL_BITS - 2 - exponent_of(len(weight)) - exponent_of(weight.max())
     whole = np.rint(np.ldexp(weight, shift)).astype(SUM)
-    # Dividing by the largest common power of two leaves whole-numbered weights as they are.
+    # Powers of two that all weights share are not needed; whole-numbered weights come out as they
+    # were.
     common = int(np.bitwise_or.reduce(whole))
     zeros = (common & -common).bit_length() - 1
+    if shift >= 0:
+        zeros = min(zeros, shift)
     return whole >> zeros, shift - zeros
 
 

@@ -122,6 +122,8 @@ class TreeEstimator(BaseEstimator):
         petal length (cm) >  2.45: class 1 (100 rows, 50.0%)
         """
         check_is_fitted(self)
+        parameters.whole("max_depth", max_depth, 0, or_none=True)
+        parameters.whole("decimals", decimals, 0)
         names = list(self.schema_.names if feature_names is None else feature_names)
         if len(names) != self.n_features_in_:
             raise ValueError(

@@ -52,10 +52,10 @@ class _Growth:
         self.queue: Queue = (
             FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
         )
-        # Half of the budget is for the sums of the nodes at hand, half for those kept to derive
-        # their children's from. Each node divided makes two to search.
+        # Half of the budget is for sums that are kept to derive children's from, half for those at
+        # hand: of each node divided two children are searched and one or two tallied.
         self.capacity = max(1, budget // backend.bytes_per_node(bins, target.channels))
-        self.frontier = max(1, self.capacity // 4)
+        self.frontier = max(1, self.capacity // 8)
         self.peak_hists = 0
 
     def split(self, batch: Batch) -> None:
@@ -66,8 +66,9 @@ class _Growth:
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
         children = (moves.first_child[:, None] + np.arange(2)).ravel()
-        for first in range(0, len(children), self.capacity):
-            self.search(children[first : first + self.capacity], None)
+        step = max(1, self.capacity // 4)
+        for first in range(0, len(children), step):
+            self.search(children[first : first + step], None)
 
     def search(self, nodes: HostArray, above: Batch | None) -> None:
         """Find the best splits of some nodes and queue those that will be split.
@@ -85,13 +86,12 @@ class _Growth:
             return
         built = self.backend.tally(self.rows, tallied)
         hist = self.backend.derive(built, kin, None if above is None else above.hist)
-        held = self.queue.hists() + len(wanted)
-        self.peak_hists = max(self.peak_hists, held + len(tallied))
+        kept = self.queue.hists(above) + len(wanted)
+        self.peak_hists = max(self.peak_hists, kept + len(tallied))
         search = self.rules.search(self.draft, wanted, self.n_features)
         splits = self.backend.best_splits(hist, search)
         self.draft.note(wanted, splits)
-        keep = held <= self.capacity // 2
-        self._enqueue(wanted, hist if keep else None)
+        self._enqueue(wanted, hist if kept <= self.capacity // 2 else None)
 
     def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
@@ -114,11 +114,14 @@ class _Growth:
         score = self.draft.score[nodes]
         suffices = self.rules.suffices(score)
         if not self.draft.channels.is_classes:
-            # A regression node may be pure, which its sums do not tell; then no split gains.
-            doubtful = np.flatnonzero(suffices & (score == 0.0))
+            # The sums of a regression do not tell whether a node is pure. If it is, no split gains,
+            # but for the rounding of weighted targets.
+            is_weighted = self.draft.channels.counts_rows
+            doubtful = np.flatnonzero(suffices & ((score == 0.0) | is_weighted))
             if doubtful.size:
                 low, high = np.moveaxis(self.backend.span(self.rows, nodes[doubtful]), 2, 0)
                 suffices[doubtful] = (low < high).any(axis=1)
         chosen = np.flatnonzero(suffices)
-        batch = Batch(nodes[chosen], HOST.trim(score[chosen]), chosen, hist)
+        n_hists = 0 if hist is None else len(nodes)
+        batch = Batch(nodes[chosen], HOST.trim(score[chosen]), chosen, hist, n_hists)
         self.queue.push(batch, self.draft.parent[nodes[chosen]])

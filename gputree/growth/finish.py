@@ -46,9 +46,8 @@ def finish(grown: Grown, target: Target, leaf: HostArray, impurity: str | None) 
 
 def _means(channels: Channels, sums: HostArray, whole: HostArray) -> HostArray:
     """The mean of each output in each node."""
-    shift = np.array(channels.output_shift) - channels.weight_shift
     mean = sums[:, channels.scored] / whole[:, None]
-    return np.asarray(np.ldexp(mean, -shift) + np.array(channels.origin))
+    return np.asarray(np.ldexp(mean, -np.array(channels.output_shift)) + np.array(channels.origin))
 
 
 def _variance(
@@ -64,24 +63,25 @@ def _variance(
     assert target.point is not None
     inside = leaf >= 0
     place = layout.place[leaf[inside]]
-    mean = np.ldexp(sums[:, channels.scored] / whole[:, None], channels.weight_shift)
-    units = np.ldexp(1.0, min(channels.output_shift) - np.array(channels.output_shift))
+    unit = min(channels.output_shift)
     square = np.zeros(len(place))
-    for output in range(channels.n_scored):
-        apart = (target.point[output, inside] - mean[place, output]) * units[output]
+    for output, (point, shift) in enumerate(zip(target.point, channels.point_shift, strict=True)):
+        # The node's mean in the units of the targets, then their distance in those of the scores.
+        own = sums[:, channels.scored.start + output] / whole
+        mean = np.ldexp(own, shift - channels.output_shift[output])
+        apart = np.ldexp(point[inside] - mean[place], unit - shift)
         square += apart * apart
     if target.weight is not None:
-        square *= np.ldexp(target.weight[inside].astype(np.float64), -channels.weight_shift)
+        square *= target.weight[inside]
     shift = TOTAL_BITS - 2 - exponent_of(len(place)) - exponent_of(square.max())
     cells = np.bincount(place, np.rint(np.ldexp(square, shift)), minlength=len(whole))
     spread = np.ldexp(cells, -shift)
-    score = np.ldexp(draft.score[layout.node], channels.weight_shift)
+    score = draft.score[layout.node]
     # Children have higher numbers than their parent and lie together with those of its level.
     for level in reversed(_levels(layout.first_child)):
         first = layout.first_child[level]
         spread[level] = spread[first] + spread[first + 1] + score[level]
-    share = np.ldexp(whole, -channels.weight_shift) * channels.n_scored
-    return np.asarray(np.ldexp(spread / share, -2 * min(channels.output_shift)))
+    return np.asarray(np.ldexp(spread / (whole * channels.n_scored), -2 * unit))
 
 
 def _levels(first_child: HostArray) -> list[HostArray]:

@@ -6,7 +6,7 @@ pieces of batches; what a node's split is never depends on the piece it was hand
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -23,9 +23,13 @@ class Batch:
     priority: HostArray  # (nodes,) comparable worth of each split
     place: HostArray  # (nodes,) where each one's sums are in `hist`
     hist: Hist | None  # None where the budget does not allow to keep it
+    n_hists: int  # how many nodes' sums `hist` holds
 
     def __getitem__(self, index: HostArray | slice) -> "Batch":
-        return Batch(self.node[index], self.priority[index], self.place[index], self.hist)
+        """A piece of the batch; the sums stay together."""
+        return replace(
+            self, node=self.node[index], priority=self.priority[index], place=self.place[index]
+        )
 
 
 class Queue(Protocol):
@@ -43,8 +47,8 @@ class Queue(Protocol):
         """Which nodes of the draft are inner nodes of the tree."""
         ...
 
-    def hists(self) -> int:
-        """How many sums are being kept for nodes to come."""
+    def hists(self, beside: Batch | None = None) -> int:
+        """How many nodes' sums are kept for nodes to come, and by a batch that was handed out."""
         ...
 
 
@@ -75,8 +79,8 @@ class FirstInFirstOut:
             is_split[np.concatenate(self._split)] = True
         return is_split
 
-    def hists(self) -> int:
-        return sum(len(batch.node) for batch in self._batches if batch.hist is not None)
+    def hists(self, beside: Batch | None = None) -> int:
+        return _count_hists([*self._batches, beside])
 
 
 class BestFirst:
@@ -123,9 +127,8 @@ class BestFirst:
         is_split[np.array(self._settled, np.int64)] = True
         return is_split
 
-    def hists(self) -> int:
-        batches = {id(batch): batch for batch, _ in self._batch.values()}
-        return sum(len(batch.node) for batch in batches.values() if batch.hist is not None)
+    def hists(self, beside: Batch | None = None) -> int:
+        return _count_hists([*(batch for batch, _ in self._batch.values()), beside])
 
     def _settle(self) -> None:
         """Give turns to the nodes whose children are known."""
@@ -141,3 +144,9 @@ class BestFirst:
         batch, place = self._batch[node]
         heapq.heappush(self._heap, (-float(batch.priority[place]), self._arrivals, node))
         self._arrivals += 1
+
+
+def _count_hists(batches: list[Batch | None]) -> int:
+    """Pieces of one batch share their sums."""
+    shared = {id(batch.hist): batch.n_hists for batch in batches if batch is not None}
+    return sum(shared.values())

@@ -83,14 +83,15 @@ def score_floor(min_impurity_decrease: float, channels: Channels, total: int) ->
         return 0.0
     # As in scikit-learn, a decrease that misses the bound by rounding only is accepted.
     least = min_impurity_decrease - np.finfo(np.float64).eps
-    return float(np.ldexp(least * total, -score_shift(channels))) * mean_over(channels)
+    with np.errstate(over="ignore"):  # more than tiny targets could ever decrease: infinite
+        return float(np.ldexp(least * total, -score_shift(channels))) * mean_over(channels)
 
 
 def score_shift(channels: Channels) -> int:
     """The s for which score / weight * 2**s is the impurity decrease, summed over outputs."""
     if channels.is_classes:
         return 0
-    return 2 * (channels.weight_shift - min(channels.output_shift))
+    return -2 * min(channels.output_shift)
 
 
 def mean_over(channels: Channels) -> int:

@@ -45,8 +45,19 @@ def lay_out(begin, end, by_feature, by_row):
 
 
 @kernel
+def count_missing(begin, end, values, n_missing):
+    """How many values of each column are missing."""
+    for column in range(begin, end):
+        line = values[column]
+        n = 0
+        for row in range(line.shape[0]):
+            n += line[row] != line[row]
+        n_missing[column] = n
+
+
+@kernel
 def count(begin, end, values, weight, counts):
-    """Weight in each bucket of the columns, and at last that of missing values.
+    """Weight in each bucket of the columns; a last entry takes that of missing values.
 
     `weight` has no entries where every row weighs 1.
     """

@@ -248,14 +248,23 @@ def test_a_whole_weight_is_a_row_repeated(task):
     np.testing.assert_allclose(weighted.tree_.impurity, repeated.tree_.impurity, rtol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-270, 1e-6, 1e6, 1e12, 1e270])
 @pytest.mark.parametrize("task", ["classes", "numbers"])
-def test_the_scale_of_the_weights_does_not_matter(task):
+def test_the_scale_of_the_weights_does_not_matter(task, scale):
     X, y, weight = classes()
     y = y if task == "classes" else numbers()[1]
     ours, _ = kinds_of(y)
-    one, other = (ours(**EXACT).fit(X, y, weight * scale) for scale in (1.0, 1e-6))
+    one, other = (ours(**EXACT, max_depth=6).fit(X, y, weight * by) for by in (1.0, scale))
     np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
     np.testing.assert_allclose(one.tree_.gain, other.tree_.gain, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(one.tree_.weight * scale, other.tree_.weight, rtol=1e-9)
+
+
+def test_the_target_of_a_row_without_weight_does_not_matter():
+    X = [[0], [1], [2]]
+    for far in (1.0, 1e149):
+        model = gputree.DecisionTreeRegressor().fit(X, [0.0, 1e-200, far], [1, 1, 0])
+        np.testing.assert_allclose(model.predict(X[:2]), [0.0, 1e-200], atol=1e-212)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.7, 1: 0.43, 2: 1.0}], ids=str)

@@ -1,0 +1,171 @@
+"""Threads, chunks, and the size from which nodes are summed change nothing in a model."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from gputree.backends import registry
+from gputree.backends.cpu import CpuBackend, as_matrix
+from gputree.data.cuts import bin_table
+from gputree.data.table import Column, Kind, Table
+from gputree.data.target import class_target, value_target
+from gputree.growth.builder import grow
+from gputree.growth.finish import finish
+from gputree.growth.rules import Rules
+
+NUMPY = registry.choose(backend="numpy").backend
+
+
+def example(n_rows, n_values, seed=0):
+    """Two columns of many values, one of few and one of missing ones; classes and numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, n_values, (n_rows, 4)).astype(np.float64)
+    X[:, 2] = rng.integers(0, 3, n_rows)
+    X[rng.random(n_rows) < 0.2, 3] = np.nan
+    y = (X[:, 0] > n_values / 3) + (X[:, 1] > n_values / 2) + rng.integers(0, 2, n_rows)
+    return X, y, rng.integers(0, 3, n_rows) * 0.75
+
+
+def table_of(X):
+    columns = (Column(f"x{at}", Kind.NUMERIC, column) for at, column in enumerate(X.T))
+    return Table(tuple(columns), len(X))
+
+
+def model(backend, X, target, max_bins=255, **rules):
+    """Every array of the tree, as bytes."""
+    table = table_of(X)
+    bins, data = bin_table(backend, table, target.weight, max_bins)
+    grown = grow(backend, data, bins, target, Rules("between", **rules), 10**7)
+    impurity = "gini" if target.channels.is_classes else None
+    tree = finish(grown, target, backend.leaves(grown.rows), impurity)
+    assert tree.n_nodes > 20
+    arrays = [getattr(tree, name) for name in tree.DTYPES]
+    return [array.tobytes() for array in arrays], backend.apply(tree, table).tolist()
+
+
+def targets(y, weight):
+    return {
+        "classes": class_target(y, 4, None),
+        "weighted classes": class_target(y, 4, weight),
+        "numbers": value_target(np.stack([y, y % 2], axis=1) * 0.3, None),
+        "weighted numbers": value_target(y[:, None] * 0.3, np.rint(weight)),
+    }
+
+
+KINDS = ["classes", "weighted classes", "numbers", "weighted numbers"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_compiled_model_is_that_of_numpy(kind):
+    X, y, weight = example(3000, 1000)  # several chunks of rows in the root
+    target = targets(y, weight)[kind]
+    assert model(CpuBackend(2), X, target) == model(NUMPY, X, target)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_drawn_by_compiled_kernels_are_those_of_numpy(kind):
+    X, y, weight = example(700, 50)
+    target = targets(y, weight)[kind]
+    rules = {"n_drawn": 1, "seed": 3}
+    assert model(CpuBackend(2), X, target, **rules) == model(NUMPY, X, target, **rules)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_number_of_threads_does_not_change_a_model(n_threads):
+    X, y, weight = example(900, 300)
+    target = class_target(y, 4, weight)
+    assert model(CpuBackend(n_threads), X, target) == model(CpuBackend(3), X, target)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"DIRECT_ROWS": 0},
+        {"DIRECT_ROWS": 30},
+        {"DIRECT_ROWS": 10_000},
+        {"CHUNK_ROWS": 7},
+        {"LEAST_ROWS": 5},
+        {"DIRECT_ROWS": 100, "CHUNK_ROWS": 64, "LEAST_ROWS": 64},
+    ],
+    ids=str,
+)
+def test_sizes_that_make_kernels_fast_do_not_change_a_model(monkeypatch, sizes):
+    X, y, weight = example(900, 300)
+    target = value_target(y[:, None] * 0.3, np.rint(weight))
+    usual = model(CpuBackend(2), X, target)
+    for name, size in sizes.items():
+        monkeypatch.setattr(f"gputree.backends.cpu.{name}", size)
+    assert model(CpuBackend(2), X, target) == usual
+
+
+@pytest.mark.parametrize(("n_rows", "max_bins"), [(60, 20), (200, 255), (250, 4_000)])
+def test_small_nodes_list_their_codes_in_order_however_many_there_are(n_rows, max_bins):
+    """Few codes, many of 256, and many of 4,000 are put in order in different ways."""
+    rng = np.random.default_rng(2)
+    values = rng.permutation(4_000) * 1.0
+    label = rng.integers(0, 3, len(values))
+    weight = np.zeros(len(values))
+    weight[:n_rows] = 1.0  # the cuts come from all rows, the tree from a few
+    table = table_of(values[:, None])
+    trees = []
+    for backend in (CpuBackend(2), NUMPY):
+        bins, data = bin_table(backend, table, None, max_bins)
+        target = class_target(label, 3, weight)
+        grown = grow(backend, data, bins, target, Rules("between"), 10**7)
+        trees.append(finish(grown, target, backend.leaves(grown.rows), "gini"))
+    assert trees[0].n_nodes > 10
+    assert trees[0].threshold.tobytes() == trees[1].threshold.tobytes()
+    assert trees[0].value.tobytes() == trees[1].value.tobytes()
+
+
+MATRIX = np.arange(24.0).reshape(6, 4)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        MATRIX,
+        np.asfortranarray(MATRIX),
+        MATRIX[:, ::-1],
+        MATRIX[::-1],
+        MATRIX[::2, 1:],
+        MATRIX[:, ::2],
+        MATRIX[:, :1],
+        np.broadcast_to(MATRIX[:, :1], (6, 3)),
+    ],
+    ids=["C", "Fortran", "columns back", "rows back", "part", "every other", "one", "broadcast"],
+)
+def test_neighbouring_columns_are_seen_as_the_matrix_they_come_from(matrix):
+    found = as_matrix([matrix[:, at] for at in range(matrix.shape[1])])
+    assert_array_equal(found, matrix)
+    assert np.shares_memory(found, matrix)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [MATRIX[:, 0].copy(), MATRIX[:, 1].copy()],
+        [MATRIX[:, 0], MATRIX[:, 1], MATRIX[:, 3]],
+        [MATRIX[:, 0], MATRIX[:, 1].astype(np.float32)],
+        [MATRIX[:, 0], MATRIX.copy()[:, 1]],
+    ],
+    ids=["own memory", "not evenly spaced", "other dtype", "other matrix"],
+)
+def test_columns_that_come_from_no_matrix_are_not_taken_for_one(columns):
+    assert as_matrix(columns) is None
+
+
+def test_columns_of_any_layout_are_held_alike():
+    X, y, _ = example(300, 40)
+    target = class_target(y, 4, None)
+    right = model(CpuBackend(2), X, target)
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X[::-1].copy()[::-1]):
+        assert model(CpuBackend(2), other, target) == right
+
+
+def test_columns_of_both_precisions_are_held_together():
+    single, double = np.array([0.1, 0.2], np.float32), np.array([0.1, 0.2])
+    columns = [Column("a", Kind.NUMERIC, single), Column("b", Kind.NUMERIC, double)]
+    held = CpuBackend(1).hold(columns)
+    assert held[0].tolist() == single.tolist()
+    assert held[1].tolist() == double.tolist()

@@ -1,0 +1,166 @@
+"""Which backend a user gets, why, and what is said where none can be had."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gputree.backends import cpu, registry
+from gputree.backends.registry import choose, thread_count
+from gputree.errors import BackendUnavailable
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Pretend that only some libraries are installed, and how many GPUs they see."""
+
+    def pretend(**n_devices):
+        monkeypatch.setattr(registry, "find_spec", lambda name: name in n_devices or None)
+        monkeypatch.setattr(registry, "_cuda_devices", n_devices.__getitem__)
+
+    return pretend
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+@pytest.mark.parametrize(
+    ("is_loaded", "n_cells", "name", "reason"),
+    [
+        (True, 0, "numpy", "0 cells are fewer than the 100,000 that compiled kernels need"),
+        (True, 99_999, "numpy", "99,999 cells are fewer than the 100,000"),
+        (True, 100_000, "numba", "100,000 cells are enough for compiled kernels"),
+        (False, 100_000, "numpy", "100,000 cells are fewer than the 2,000,000"),
+        (False, 2_000_000, "numba", "2,000,000 cells are enough"),
+    ],
+)
+def test_the_cpu_is_used_by_numpy_until_compiled_kernels_pay(
+    monkeypatch, device, is_loaded, n_cells, name, reason
+):
+    loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
+    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
+    choice = choose(device, n_cells=n_cells)
+    assert (choice.backend.name, choice.backend.device) == (name, "cpu")
+    assert choice.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "n_threads"), [(None, 6), (1, 1), (3, 3), (9, 9), (-1, 6), (-2, 5), (-6, 1), (-9, 1)]
+)
+def test_jobs_are_threads_as_scikit_learn_counts_them(monkeypatch, n_jobs, n_threads):
+    monkeypatch.setattr(registry, "available_cores", lambda: 6)
+    assert thread_count(n_jobs) == n_threads
+
+
+def test_a_backend_gets_the_threads_that_were_asked_for():
+    assert choose(backend="numba", n_jobs=3).backend._workers.n_threads == 3
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.0, "2", True])
+def test_a_number_of_jobs_that_is_none_is_refused(n_jobs):
+    with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads"):
+        choose(n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba", "array_api_strict", "torch"])
+def test_a_backend_that_is_asked_for_is_given(name):
+    pytest.importorskip(name)
+    for device in ("auto", "cpu"):
+        choice = choose(device, name)
+        assert (choice.backend.name, choice.backend.device) == (name, "cpu")
+        assert choice.reason == f"backend={name!r} was asked for"
+
+
+@pytest.mark.parametrize(
+    "device", ["gpu", "cuda:", "cuda:x", "cuda:-1", "CPU", "", " cpu", None, 0]
+)
+def test_an_unknown_device_is_refused_with_the_known_ones(device):
+    with pytest.raises(ValueError, match="is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'"):
+        choose(device)
+
+
+@pytest.mark.parametrize("backend", ["jax", "NumPy", "", 3, ["numpy"]])
+def test_an_unknown_backend_is_refused_with_the_known_ones(backend):
+    with pytest.raises(ValueError, match=r"is unknown; choose from .*numpy.*torch"):
+        choose(backend=backend)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:3"])
+def test_a_device_that_is_missing_is_an_error_with_the_cure(machine, device):
+    machine(numpy=0, torch=0)
+    with pytest.raises(BackendUnavailable, match=f"device='{device}': no CUDA device") as error:
+        choose(device)
+    assert "device='auto'" in str(error.value)
+    assert "gputree[cuda12]" in str(error.value)
+
+
+def test_an_unavailable_backend_is_an_import_error(machine):
+    machine(numpy=0)
+    with pytest.raises(ImportError):
+        choose("cuda")
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("torch", "pip install torch"),
+        ("cupy", "gputree\\[cuda12\\]"),
+        ("array_api_strict", "pip install array-api-strict"),
+    ],
+)
+def test_a_backend_that_is_not_installed_says_how_to_install_it(machine, name, cure):
+    machine(numpy=0)
+    with pytest.raises(BackendUnavailable, match=f"backend='{name}' is not installed: .*{cure}"):
+        choose(backend=name)
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba", "array_api_strict"])
+def test_a_cpu_backend_is_not_moved_to_a_gpu(name):
+    with pytest.raises(ValueError, match=f"backend='{name}' runs on the CPU, not on device='cuda'"):
+        choose("cuda", name)
+
+
+def test_a_gpu_backend_is_not_moved_to_the_cpu(machine):
+    machine(numpy=0, cupy=1)
+    with pytest.raises(ValueError, match="backend='cupy' runs on a GPU, not on device='cpu'"):
+        choose("cpu", "cupy")
+
+
+def test_a_gpu_that_a_library_does_not_see_is_an_error(machine):
+    pytest.importorskip("torch")
+    machine(torch=1)
+    with pytest.raises(
+        BackendUnavailable, match="'cuda:1' with backend='torch': torch sees 1 CUDA"
+    ):
+        choose("cuda:1", "torch")
+
+
+@pytest.mark.parametrize(("device", "place"), [("cuda", "cuda:0"), ("cuda:1", "cuda:1")])
+def test_a_gpu_that_is_asked_for_is_reached_by_a_library_that_sees_it(machine, device, place):
+    pytest.importorskip("torch")
+    machine(numpy=0, torch=2)
+    choice = choose(device)
+    assert (choice.backend.name, choice.backend.device) == ("torch", place)
+    assert choice.reason == f"device={device!r} was asked for; torch reaches it"
+
+
+def test_a_library_that_sees_no_gpu_is_passed_over(machine):
+    pytest.importorskip("torch")
+    machine(numpy=0, cupy=0, torch=1)
+    assert choose("cuda").backend.name == "torch"
+
+
+def test_every_backend_that_may_be_missing_has_a_cure():
+    assert set(registry.BACKENDS) - {"numpy"} <= set(registry._REMEDY)
+
+
+def test_a_gpu_library_without_a_driver_sees_no_gpu(monkeypatch):
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def fail():
+        raise CUDARuntimeError("cudaErrorNoDevice")
+
+    runtime = SimpleNamespace(CUDARuntimeError=CUDARuntimeError, getDeviceCount=fail)
+    cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
+    monkeypatch.setattr(registry, "import_module", {"cupy": cupy}.__getitem__)
+    assert registry._cuda_devices("cupy") == 0
+    runtime.getDeviceCount = lambda: 3
+    assert registry._cuda_devices("cupy") == 3

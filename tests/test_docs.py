@@ -1,0 +1,116 @@
+"""What a user reads is complete, and its examples run."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import gputree
+from gputree.backends.registry import BACKENDS
+
+PUBLIC = {name: getattr(gputree, name) for name in gputree.__all__}
+ERRORS = {
+    name: each
+    for name, each in PUBLIC.items()
+    if inspect.isclass(each) and issubclass(each, BaseException)
+}
+EXPLAINED = {name: each for name, each in PUBLIC.items() if name not in ERRORS}
+ESTIMATORS = {name: each for name, each in PUBLIC.items() if hasattr(each, "get_params")}
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(gputree.__path__, "gputree.")
+    if not module.name.endswith("__main__")
+]
+WITH_EXAMPLES = [
+    name for name in MODULES if ">>> " in inspect.getsource(importlib.import_module(name))
+]
+
+
+def section(doc, title):
+    """One section of a numpydoc text."""
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", doc, re.DOTALL | re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def entries(text):
+    """The names that a section of parameters or attributes explains."""
+    text = text.replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line and not line[0].isspace()]
+    return {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}
+
+
+def public_methods(each):
+    return {
+        name: method
+        for name, method in inspect.getmembers(each)
+        if not name.startswith("_")
+        and callable(method)
+        and getattr(method, "__module__", "").startswith("gputree")
+    }
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_public_name_is_explained_with_examples(name):
+    doc = inspect.getdoc(EXPLAINED[name])
+    assert ">>> " in section(doc, "Examples")
+    assert len(doc.splitlines()[0]) < 90
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_says_what_it_means(name):
+    assert inspect.getdoc(ERRORS[name]) != inspect.getdoc(ERRORS[name].__mro__[1])
+    assert inspect.getdoc(ERRORS[name]).endswith(".")
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_every_parameter_is_explained_or_referred_to(name):
+    parameters = set(inspect.signature(EXPLAINED[name]).parameters) - {"self"}
+    assert parameters == entries(section(inspect.getdoc(EXPLAINED[name]), "Parameters"))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_fitted_attribute_is_explained(name):
+    model = ESTIMATORS[name]().fit([[0], [1]], [0, 1])
+    fitted = {each for each in vars(model) if each.endswith("_") and not each.startswith("_")}
+    explained = entries(section(inspect.getdoc(ESTIMATORS[name]), "Attributes"))
+    assert fitted - {"schema_"} <= explained
+    assert explained - {"feature_names_in_"} <= {each for each in dir(model) if each[-1] == "_"}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_every_public_method_is_explained(name):
+    for method_name, method in public_methods(EXPLAINED[name]).items():
+        assert inspect.getdoc(method), method_name
+
+
+def test_the_defaults_in_the_text_are_those_of_the_signature():
+    for each in ESTIMATORS.values():
+        text = section(inspect.getdoc(each), "Parameters")
+        for name, default in re.findall(r"^(\w+) : .*default=(.+)$", text, re.MULTILINE):
+            assert ast.literal_eval(default) == inspect.signature(each).parameters[name].default
+
+
+def test_every_choice_of_a_parameter_is_named():
+    for each in ESTIMATORS.values():
+        (line,) = re.findall(r"^criterion : .*$", inspect.getdoc(each), re.MULTILINE)
+        assert all(repr(criterion) in line for criterion in each.CRITERIA)
+    (line,) = re.findall(
+        r"^backend : .*$", inspect.getdoc(gputree.DecisionTreeClassifier), re.MULTILINE
+    )
+    for backend in set(BACKENDS) - {"array_api_strict"}:  # which is for tests
+        assert repr(backend) in line
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_the_examples_run(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_there_are_examples_to_run():
+    assert {"gputree.data.dataset", "gputree.estimators.trees"} <= set(WITH_EXAMPLES)

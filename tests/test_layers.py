@@ -1,0 +1,158 @@
+"""Who may import whom. The architecture is kept here, not in anyone's memory."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    package = ["gputree", *parts] if parts[0] == "kernels" else list(parts)
+    return ".".join(package).removesuffix(".__init__")
+
+
+MODULES = {
+    module_name(path): ast.parse(path.read_text())
+    for folder in ("gputree", "kernels")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+# Where a module of this prefix may take things of gputree from; itself and below always.
+FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays"}
+MAY_IMPORT = {
+    "gputree.kernels": set(),
+    "gputree.tree": FOUNDATION,
+    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets"},
+    "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
+    "gputree.backends": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree.tree", "gputree.kernels", "gputree.formulas"),
+    },
+    "gputree.growth": {
+        *FOUNDATION,
+        *("gputree.backends.contract", "gputree.data", "gputree.tree"),
+        *("gputree.formulas", "gputree.sampling"),
+    },
+}
+# Which modules may know a library that is not always there, or not on every device.
+MAY_KNOW = {
+    "cupy": {"gputree.backends.libraries"},
+    "cupyx": {"gputree.backends.libraries"},
+    "torch": {"gputree.backends.libraries"},
+    "numba": {"gputree.kernels"},
+    "array_api_compat": {
+        *("gputree.arrays", "gputree.backends.libraries"),
+        *("gputree.data.inputs", "gputree.estimators.base"),
+    },
+    "array_api_strict": set(),
+    "pandas": set(),
+    "polars": set(),
+    "pyarrow": set(),
+}
+
+
+class Imports(ast.NodeVisitor):
+    """The names that a module imports, apart from those only a type checker reads."""
+
+    def __init__(self, also_in_functions):
+        self.names = set()
+        self.also_in_functions = also_in_functions
+
+    def visit_Import(self, node):
+        self.names.update(alias.name for alias in node.names)
+
+    def visit_ImportFrom(self, node):
+        assert node.level == 0, "relative import"
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            is_module = whole in MODULES or node.module == "numba"
+            self.names.add(whole if is_module else node.module)
+
+    def visit_If(self, node):
+        is_for_types = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for part in node.orelse if is_for_types else ast.iter_child_nodes(node):
+            self.visit(part)
+
+    def visit_FunctionDef(self, node):
+        if self.also_in_functions:
+            self.generic_visit(node)
+
+
+def imported(name, *, also_in_functions=True):
+    found = Imports(also_in_functions)
+    found.visit(MODULES[name])
+    return found.names
+
+
+def is_within(name, places):
+    return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def rule_for(name):
+    """The longest prefix with a rule, None where anything goes."""
+    return max((place for place in MAY_IMPORT if is_within(name, [place])), key=len, default=None)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if rule_for(name)])
+def test_a_module_imports_only_what_lies_below_it(name):
+    place = rule_for(name)
+    own = place if place != "gputree.data.dataset" else "gputree.data"
+    ours = {each for each in imported(name) if each.split(".")[0] == "gputree"}
+    above = {each for each in ours if not is_within(each, {own, *MAY_IMPORT[place]})}
+    assert not above
+
+
+@pytest.mark.parametrize("library", MAY_KNOW)
+def test_a_library_is_known_in_few_places(library):
+    knowing = {
+        name
+        for name in MODULES
+        if any(each.split(".")[0] == library for each in imported(name))
+        and not is_within(name, MAY_KNOW[library])
+    }
+    assert not knowing
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_within(name, ["gputree.kernels"])])
+def test_kernels_need_nothing_but_numba_and_one_another(name):
+    allowed = {"numba", "math", "types", "gputree.kernels"}
+    if name.count(".") > 2:  # compiled for one device, with NumPy's dtypes; formulas are for all
+        allowed.add("numpy")
+    assert not {each for each in imported(name) if not is_within(each, allowed)}
+
+
+def test_only_the_kernels_and_the_backend_for_cuda_know_numba_cuda():
+    places = ["gputree.kernels.cuda", "gputree.backends.cuda"]
+    knowing = {
+        name for name in MODULES if any(is_within(each, ["numba.cuda"]) for each in imported(name))
+    }
+    assert not {name for name in knowing if not is_within(name, places)}
+
+
+def test_modules_do_not_go_round_in_circles():
+    """Imports inside a function are allowed to point up: that is what they are for."""
+    graph = {
+        name: {each for each in imported(name, also_in_functions=False) if each in MODULES}
+        for name in MODULES
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+def test_every_module_says_what_it_holds():
+    assert not [name for name, tree in MODULES.items() if not ast.get_docstring(tree)]
+
+
+def test_every_folder_of_the_library_is_a_package():
+    for top in ("gputree", "kernels"):
+        for path in (ROOT / top).rglob("*.py"):
+            assert (path.parent / "__init__.py").exists(), path
+
+
+def test_the_rules_are_about_modules_that_exist():
+    """A rule for a module that was renamed would keep nothing."""
+    named = {*MAY_IMPORT, *set().union(*MAY_IMPORT.values(), *MAY_KNOW.values())}
+    assert named <= set(MODULES)
