@@ -10,8 +10,8 @@ from gputree.dtypes import Array, HostArray
 
 def to_numpy(array: Array) -> HostArray:
     """The array as NumPy, shared where the library allows."""
-    if isinstance(array, np.ndarray):
-        return array
+    if isinstance(array, np.ndarray | np.generic):
+        return np.asarray(array)
     if array_api_compat.is_torch_array(array):
         return np.asarray(array.detach().cpu().numpy())
     if array_api_compat.is_cupy_array(array):

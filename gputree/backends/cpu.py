@@ -281,7 +281,7 @@ class CpuBackend:
         return leaf
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        leaf = np.zeros(table.n_rows, np.int32)
+        leaf = np.zeros(table.n_rows, np.int64)
         used, column = np.unique(tree.feature, return_inverse=True)
         arrays = [_floats(table.columns[feature]) for feature in used if feature >= 0]
         column = column - (len(used) - len(arrays))  # leaves test nothing

@@ -16,7 +16,7 @@ class Timed:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._backend, name)
-        if not callable(found):
+        if not callable(found) or name.startswith("bytes_"):
             return found
 
         def timed(*args: Any, **kwargs: Any) -> Any:

@@ -234,7 +234,7 @@ class TreeEstimator(BaseEstimator):
             n_features=dataset.n_features,
             n_nodes=self.tree_.n_nodes,
             peak_bytes=backend.bytes_held(dataset.data, grown.rows) + hist_bytes,
-            seconds={verb: second for verb, second in backend.seconds.items() if second},
+            seconds=dict(backend.seconds),
         )
 
     # Steps of a prediction.
@@ -242,6 +242,8 @@ class TreeEstimator(BaseEstimator):
     def _leaves(self, X: Any) -> HostArray:
         """The leaf of each row, on the host."""
         check_is_fitted(self)
+        if isinstance(X, Dataset):
+            raise TypeError("a prediction takes a table of values, not a Dataset, which has codes")
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         table = read_table(X, like=self.schema_)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gputree.data.schema import Schema
 from gputree.data.table import Kind
-from gputree.dtypes import MAX_BINS
+from gputree.dtypes import MAX_BINS, HostArray
 from gputree.errors import ModelFileError
 from gputree.tree import store
 from gputree.tree.check import check_tree
@@ -98,38 +98,58 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
         raise ModelFileError(
             f"the file holds an unknown kind of model: {header['estimator']!r:.40}"
         )
-    params = from_plain(header["params"])
     estimator = kinds[header["estimator"]]()
-    if not set(params) <= set(estimator.get_params(deep=False)):
+    params = from_plain(header["params"])
+    if not set(params) <= set(estimator.get_params(deep=False)) - set(estimator.WHERE):
         raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
     estimator.set_params(**params)
     schema = _schema(header)
+    tree = _tree(arrays)
+    check_tree(tree, schema.n_features)
+    estimator.tree_, estimator.schema_ = tree, schema
+    estimator.n_features_in_ = schema.n_features
+    if header["named"] is True:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    if isinstance(estimator, DecisionTreeClassifier):
+        estimator.classes_ = _classes(header, tree)
+        estimator.n_classes_ = len(estimator.classes_)
+    else:
+        estimator.n_outputs_ = tree.value.shape[1]
+    # A model has one form only: what would be described in another way is not a model of ours.
+    if {**_describe(estimator), "params": header["params"]} != header:
+        raise ModelFileError("the file describes its model in an unknown way")
+    return estimator
+
+
+def _tree(arrays: dict[str, Any]) -> Tree:
     if set(arrays) != set(Tree.DTYPES):
         raise ModelFileError("the file does not hold the arrays of a tree")
     for name, dtype in Tree.DTYPES.items():
         if arrays[name].dtype != np.dtype(dtype):
             raise ModelFileError(f"array {name!r} has dtype {arrays[name].dtype}, not {dtype}")
-    tree = Tree(**arrays)
-    check_tree(tree, schema.n_features)
-    estimator.tree_, estimator.schema_ = tree, schema
-    estimator.n_features_in_ = schema.n_features
-    if header["named"]:
-        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    n_outputs = tree.value.shape[1]
-    if isinstance(estimator, DecisionTreeClassifier):
-        classes = from_plain(header["classes"])
-        if not isinstance(classes, np.ndarray) or classes.shape != (n_outputs,):
-            raise ModelFileError("the class labels do not fit the tree")
-        estimator.classes_, estimator.n_classes_ = classes, n_outputs
-    else:
-        estimator.n_outputs_ = n_outputs
-    return estimator
+    return Tree(**arrays)
+
+
+def _classes(header: dict[str, Any], tree: Tree) -> HostArray:
+    """The labels of a classifier, which the values of its tree must fit."""
+    classes = from_plain(header["classes"])
+    if not isinstance(classes, np.ndarray) or classes.shape != (tree.value.shape[1],):
+        raise ModelFileError("the class labels do not fit the tree")
+    if len(set(classes.tolist())) < len(classes):
+        raise ModelFileError("a class label occurs twice")
+    if (tree.value < 0).any() or not (tree.value.sum(axis=1) > 0).all():
+        raise ModelFileError("a node has class weights that are negative or all zero")
+    return classes
 
 
 def _schema(header: dict[str, Any]) -> Schema:
     names = header["names"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelFileError("the column names are not text")
+    if len(set(names)) < len(names):
+        raise ModelFileError("a column name occurs twice")
+    if not all(type(kind) is int for kind in header["kinds"]):
+        raise ModelFileError("the kinds of the columns are not numbers")
     kinds = tuple(Kind(kind) for kind in header["kinds"])
     levels = tuple(from_plain(plain) for plain in header["levels"])
     has_missing = header["has_missing"]
@@ -141,4 +161,6 @@ def _schema(header: dict[str, Any]) -> Schema:
         is_numeric = kind is Kind.NUMERIC
         if (known is None) != is_numeric or (known is not None and len(known) > MAX_BINS):
             raise ModelFileError("the levels of a column do not fit its kind")
+        if known is not None and (type(known) is not tuple or len(set(known)) < len(known)):
+            raise ModelFileError("the levels of a column are not a list of different values")
     return Schema(tuple(names), kinds, levels, tuple(has_missing))

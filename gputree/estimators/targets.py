@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
 from gputree.arrays import to_numpy
+from gputree.data.cells import is_missing
 from gputree.dtypes import HostArray
 
 
@@ -17,8 +19,23 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
             f"{estimator} requires y to be passed, but the target y is None; give it to fit, or to "
             "the Dataset"
         )
+    if issparse(y):
+        raise TypeError("y is a sparse matrix; pass y.toarray().ravel()")
+    given = to_numpy(y)
+    if given.ndim == 0:
+        raise ValueError(f"y={y!r} is a single value; one a row is needed")
+    if given.dtype.kind in "mM":
+        raise ValueError(
+            f"y has dtype {given.dtype}; convert times to numbers, or to text for classes"
+        )
+    if given.dtype.kind == "O":
+        missing = [i for i, value in enumerate(given.ravel().tolist()) if is_missing(value)]
+        if missing:
+            raise ValueError(
+                f"y contains missing values (None or NaN), the first at row {missing[0]}"
+            )
     target = check_array(
-        to_numpy(y),
+        given,
         ensure_2d=False,
         dtype=np.float64 if numbers else None,
         input_name="y",
@@ -50,7 +67,7 @@ def class_factors(
         return None
     total = np.bincount(number, weight, minlength=len(classes))
     if not total.all():
-        empty = classes[total == 0][0]
+        empty = classes[total == 0].tolist()[0]
         raise ValueError(f"priors: class {empty!r} has no row of positive weight")
     return np.asarray(_read_priors(priors, classes) * total.sum() / total)
 
@@ -80,7 +97,10 @@ def _read_priors(priors: Any, classes: HostArray) -> HostArray:
         if set(priors) != set(labels):
             raise ValueError(f"priors has labels {list(priors)}; the classes are {labels}")
         priors = [priors[label] for label in labels]
-    prior = np.asarray(priors, np.float64)
+    try:
+        prior = np.asarray(priors, np.float64)
+    except (TypeError, ValueError):
+        prior = np.empty(0)
     if prior.shape != (n_classes,) or not (prior > 0).all() or abs(prior.sum() - 1.0) > 1e-9:
         raise ValueError(
             f"priors={priors!r}: {n_classes} positive numbers that sum to 1 are needed"
