@@ -46,15 +46,6 @@ class Case:
         return min(n_rows, TEST_CELLS // self.features)
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Cases that differ in one number."""
-
-    axis: str  # the attribute of a case
-    label: str
-    cases: tuple[Case, ...]
-
-
 def read_case(name: str) -> Case:
     """The case of a name."""
     found = GENERATED.fullmatch(name)
@@ -84,32 +75,28 @@ def _cases(*names: str) -> tuple[Case, ...]:
     return tuple(read_case(name) for name in names)
 
 
-def _sweep(axis: str, label: str, pattern: str, values: str) -> Sweep:
-    return Sweep(axis, label, _cases(*(pattern.replace("*", each) for each in values.split())))
+def _sweep(pattern: str, values: str) -> tuple[Case, ...]:
+    return _cases(*(pattern.replace("*", each) for each in values.split()))
 
 
-SWEEPS = {
-    "rows": _sweep("rows", "rows", "*x28-2c-d8", "10k 30k 100k 300k 1M 3M 5M"),
-    "features": _sweep("features", "features", "100kx*-2c-d8", "10 28 100 300 1000"),
-    "classes": _sweep("classes", "classes", "200kx28-*c-d8", "2 5 10 20 50"),
-    "depth": _sweep("depth", "depth", "200kx28-2c-*", "d4 d6 d8 d12 d16 full"),
-    "threads": _sweep("threads", "threads", "1Mx28-2c-d8-t*", "1 2 4 8"),
-}
-HEADLINE = _cases(
-    "1Mx28-2c-d8",
-    "1Mx28-10c-d8",
-    "1Mx28-reg-d8",
-    "200kx28-2c-full",
-    "100kx1000-2c-d8",
-    "10kx20-2c-d8",
-    "10kx20-2c-full",
-    "1Mx28-2c-d8-t1",
-    "1Mx28-2c-d8-t2",
-)
 SUITES = {
     "quick": _cases("10kx20-2c-d8", "10kx20-2c-full", "100kx28-2c-d8", "100kx28-reg-d8"),
-    "headline": HEADLINE,
-    **{name: sweep.cases for name, sweep in SWEEPS.items()},
+    "headline": _cases(
+        "1Mx28-2c-d8",
+        "1Mx28-10c-d8",
+        "1Mx28-reg-d8",
+        "200kx28-2c-full",
+        "100kx1000-2c-d8",
+        "10kx20-2c-d8",
+        "10kx20-2c-full",
+        "1Mx28-2c-d8-t1",
+        "1Mx28-2c-d8-t2",
+    ),
+    "rows": _sweep("*x28-2c-d8", "10k 30k 100k 300k 1M 3M 5M"),
+    "features": _sweep("100kx*-2c-d8", "10 28 100 300 1000"),
+    "classes": _sweep("200kx28-*c-d8", "2 5 10 20 50"),
+    "depth": _sweep("200kx28-2c-*", "d4 d6 d8 d12 d16 full"),
+    "threads": _sweep("1Mx28-2c-d8-t*", "1 2 4 8"),
     "regression": _cases("1Mx28-reg-d8", "200kx28-reg-full"),
     "real": _cases(
         "flights3m-d8",

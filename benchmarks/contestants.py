@@ -50,7 +50,8 @@ class Contestant:
     open: Callable[[Job], Learner]  # imports the library
     is_peer: bool = True
     is_slow: bool = False
-    threads: int | None = None  # None for as many as the job has
+    threads: int | None = None  # asked for; None for as many as the job has
+    has_threads: bool = True  # whether it can use more than one
     backend: str | None = None  # of gputree
 
     @property
@@ -61,6 +62,10 @@ class Contestant:
     @property
     def on_gpu(self) -> bool:
         return self.backend in CUDA_LIBRARIES or (self.backend or "").endswith("@cuda")
+
+    def threads_for(self, job: Job) -> int:
+        """Threads that it uses."""
+        return (self.threads or job.threads) if self.has_threads else 1
 
     def version(self) -> str | None:
         """The installed version, None without one."""
@@ -81,7 +86,7 @@ class Contestant:
 
 
 def gputree_with(backend: str, threads: int | None = None) -> Contestant:
-    """gputree by a backend of its own, by `name@cuda`, or by "auto"; "cuda" is any on a GPU."""
+    """A backend of gputree, `name@cuda`, "auto", or "cuda" for whatever reaches a GPU."""
 
     def open_it(job: Job) -> Learner:
         from learners import GpuTree
@@ -96,22 +101,30 @@ def gputree_with(backend: str, threads: int | None = None) -> Contestant:
         is_peer=False,
         is_slow=backend not in ("auto", "numba") and not backend.endswith(CUDA_LIBRARIES),
         threads=threads,
+        has_threads=backend != "numpy",
         backend=backend,
     )
 
 
-def _peer(name: str, distribution: str, learner: str, *, is_slow: bool = False) -> Contestant:
+def _peer(
+    name: str,
+    distribution: str,
+    learner: str,
+    *,
+    is_slow: bool = False,
+    has_threads: bool = True,
+) -> Contestant:
     def open_it(job: Job) -> Learner:
         import learners
 
         return getattr(learners, learner)(job)
 
-    return Contestant(name, distribution, open_it, is_slow=is_slow)
+    return Contestant(name, distribution, open_it, is_slow=is_slow, has_threads=has_threads)
 
 
 OURS = (gputree_with("numpy"), gputree_with("numba"), gputree_with("numba", 1))
 PEERS = (
-    _peer("sklearn-exact", "scikit-learn", "ExactTree", is_slow=True),
+    _peer("sklearn-exact", "scikit-learn", "ExactTree", is_slow=True, has_threads=False),
     _peer("sklearn-hist", "scikit-learn", "HistGradientBoosting"),
     _peer("lightgbm", "lightgbm", "LightGbm"),
     _peer("xgboost", "xgboost-cpu", "XgBoost"),

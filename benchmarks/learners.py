@@ -102,12 +102,12 @@ class LightGbm:
 
         self._lightgbm = lightgbm
         self._is_classes = job.n_classes > 0
-        most = MOST_LEAVES if job.depth is None else min(2**job.depth, MOST_LEAVES)
+        most = job.n_rows if job.depth is None else 2**job.depth
         self._params = {
             **_objective(job, "regression", "binary", "multiclass"),
             "learning_rate": 1.0,
             "max_depth": -1 if job.depth is None else job.depth,
-            "num_leaves": max(2, most),
+            "num_leaves": max(2, min(most, MOST_LEAVES)),
             "min_data_in_leaf": 1,
             "min_sum_hessian_in_leaf": 0.0,
             "max_bin": 255,

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class Run:
         self.times: dict[str, list[float]] = {
             each: [] for each in ("import", "first", "fit", "predict")
         }
-        self.facts: dict[str, Any] = {"status": "measured", "threads": job.threads}
+        self.facts: dict[str, Any] = {"status": "measured", "threads": contestant.threads_for(job)}
         reason = contestant.reason_to_skip(job, plan.allow_slow)
         if reason is not None:
             self._leave("skipped", reason)
@@ -65,7 +65,7 @@ class Run:
             self._start()
             seconds = self._ask("fit")["seconds"]
             self._ask("predict")
-            if was_empty:
+            if was_empty and any(self._place.cache.iterdir()):
                 self.facts["compile"] = seconds
         self.end()
         self._spent = 0.0
@@ -113,6 +113,7 @@ class Run:
             "version": version,
             "is_peer": self.contestant.is_peer,
             "on_gpu": self.contestant.on_gpu,
+            "is_default": self.contestant.threads is None,
         }
         summaries = {verb: summary(times) for verb, times in self.times.items() if times}
         return about | self.facts | {"seconds": summaries}
@@ -123,11 +124,7 @@ class Run:
         return float(self._ask("load")["seconds"])
 
     def _own_job(self) -> Job:
-        own = self.contestant.threads
-        if own is None:
-            return self._job
-        self.facts["threads"] = own
-        return Job(**{**vars(self._job), "threads": own})
+        return replace(self._job, threads=self.contestant.threads or self._job.threads)
 
     def _ask(self, request: str) -> dict[str, Any]:
         assert self._process is not None

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty, Queue
@@ -79,10 +80,8 @@ class Process:
         if at_once:
             self._process.kill()
         if self._process.stdin is not None:
-            try:
+            with suppress(BrokenPipeError):  # it may have ended already
                 self._process.stdin.close()
-            except BrokenPipeError:
-                pass  # it has ended already
         try:
             self._process.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -105,5 +104,5 @@ class Process:
 
 
 def environment(threads: int, cache: Path) -> dict[str, str]:
-    """This process's environment with the number of threads and the cache of compiled code."""
+    """The environment of the caller with the number of threads and the cache of compiled code."""
     return os.environ | {"OMP_NUM_THREADS": str(threads), "NUMBA_CACHE_DIR": str(cache)}

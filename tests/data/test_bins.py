@@ -51,6 +51,7 @@ def test_a_threshold_is_halfway_where_floating_point_allows(below, above, middle
 
 def test_a_threshold_at_zero_is_never_negative_zero():
     assert not np.signbit(between(-0.0, TINY))
+    assert not np.signbit(between(-0.0, INF))  # here the lower value itself is the threshold
     assert not np.signbit(between(-1.0, 1.0))
 
 

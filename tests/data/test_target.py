@@ -205,8 +205,8 @@ def test_a_weight_of_two_sums_like_the_row_twice(data, y):
 
 
 def test_a_constant_output_is_its_origin_and_all_zeros():
-    target = value_target(outputs([7.0, 7.0], [1.0, 3.0]), None)
-    assert target.channels.origin == (7.0, 2.0)
+    target = value_target(outputs([7.0, 7.0], [10.0, 30.0]), None)
+    assert target.channels.origin == (7.0, 20.0)
     assert target.value[0].tolist() == [0, 0]
     assert target.channels.output_shift[0] == target.channels.output_shift[1]  # the coarsest
 

@@ -111,6 +111,11 @@ def test_no_split_makes_things_worse(formula, split):
     assert score(formula, *split) >= 0.0
 
 
+def test_rounding_does_not_make_information_negative():
+    """Children so nearly alike that the rounding of the terms outweighs their sum."""
+    assert score("information", (630_201, 10_960), (632_961, 11_008)) == 0.0
+
+
 @pytest.mark.parametrize("formula", ["between", "information"])
 @given(splits())
 def test_a_score_is_zero_exactly_when_both_children_look_like_their_node(formula, split):
