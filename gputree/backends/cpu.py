@@ -23,39 +23,50 @@ from gputree.kernels.buckets import BUCKETS
 from gputree.kernels.cpu import coding, histogram, predict, route, split
 from gputree.tree.tree import Tree
 
-DIRECT_ROWS = 256  # as many rows as an 8-bit feature has codes
+DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
 CHUNK_ROWS = 16_384  # rows that one thread routes at a time
 LEAST_ROWS = 8_192  # fewer rows are not worth another thread
+CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
+FEATURES_TOGETHER = 64  # a cache line of codes
 
 _NONE = np.empty(0, np.int64)  # stands for weights or classes that are not there
 
 
-class CpuCodes:
-    """The codes of a table by feature, and by row once small nodes ask for them."""
+class Layout:
+    """Codes by row, in the order the rows had when small nodes first asked for them.
 
-    def __init__(self, n_features: int, n_rows: int, most_codes: int) -> None:
-        self.by_feature = np.empty((n_features, n_rows), code_dtype(most_codes))
-        self._by_row: HostArray | None = None
+    From then on the rows of a node lie near each other, however far apart they are in the table.
+    """
 
-    def by_row(self, workers: Workers) -> HostArray:
-        """The codes as (rows, features)."""
-        if self._by_row is None:
-            n_features, n_rows = self.by_feature.shape
-            by_row = np.empty((n_rows, n_features), self.by_feature.dtype)
-            workers.run(coding.lay_out, n_rows, self.by_feature, by_row, least=LEAST_ROWS)
-            self._by_row = by_row
-        return self._by_row
+    def __init__(self) -> None:
+        self.by_row: HostArray | None = None
+        self.spot: HostArray | None = None  # (rows,) where each row is in `by_row`
+
+    def of(self, rows: "CpuRows", workers: Workers) -> tuple[HostArray, HostArray]:
+        """Codes (rows, features) and spots, made at the first call."""
+        if self.by_row is None or self.spot is None:
+            n_features, n_rows = rows.code.shape
+            self.by_row = np.empty((len(rows.order), n_features), rows.code.dtype)
+            self.spot = np.empty(n_rows, np.int32)
+            args = rows.order, rows.code, self.by_row, self.spot
+            workers.run(histogram.lay_out, len(rows.order), *args, least=LEAST_ROWS)
+        return self.by_row, self.spot
+
+    @property
+    def is_made(self) -> bool:
+        return self.by_row is not None
 
     @property
     def nbytes(self) -> int:
-        return self.by_feature.nbytes * (1 if self._by_row is None else 2)
+        return sum(array.nbytes for array in (self.by_row, self.spot) if array is not None)
 
 
 @dataclass(frozen=True)
 class CpuRows:
     """The rows of each node, one node after another."""
 
-    code: CpuCodes
+    code: HostArray  # (features, rows)
+    layout: Layout
     bins: Bins
     target: Target
     label: HostArray  # (rows,), or empty for a regression
@@ -88,8 +99,8 @@ class CpuBackend:
 
     # Values to codes.
 
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> CpuCodes:
-        return CpuCodes(n_features, n_rows, most_codes)
+    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> HostArray:
+        return np.empty((n_features, n_rows), code_dtype(most_codes))
 
     def hold(self, columns: Sequence[Column]) -> HostArray:
         arrays = [_floats(column) for column in columns]
@@ -123,27 +134,26 @@ class CpuBackend:
 
     def encode(
         self,
-        data: CpuCodes,
+        data: HostArray,
         first_feature: int,
         values: HostArray,
         bins: Sequence[FeatureBins],
     ) -> None:
         def encode_one(i: int) -> None:
-            code = data.by_feature[first_feature + i]
+            code = data[first_feature + i]
             if values.shape[1] <= LISTED_ROWS:
                 code[:] = searched_codes(values[i], bins[i])
                 return
             cut = bins[i].cut
-            first, inside = np.empty((2, BUCKETS), np.int32)
-            coding.tabulate(cut, bucket_of(cut), first, inside)
-            missing_code = bins[i].n_codes - 1
-            coding.encode(values[i], first, inside, cut, missing_code, code)
+            table = np.empty(BUCKETS + 1, np.uint32)
+            coding.tabulate(bucket_of(cut), bins[i].n_codes - 1, table)
+            coding.encode(values[i], table, cut, code)
 
         self._workers.map(encode_one, range(len(values)))
 
     # Growing.
 
-    def begin(self, data: CpuCodes, bins: Bins, target: Target) -> CpuRows:
+    def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
         if target.weight is None:
             order = np.arange(target.n_rows, dtype=np.int32)
         else:
@@ -152,6 +162,7 @@ class CpuBackend:
         label_dtype = np.uint8 if n_classes <= 256 else np.int32
         return CpuRows(
             code=data,
+            layout=Layout(),
             bins=bins,
             target=target,
             label=_NONE if target.label is None else target.label.astype(label_dtype),
@@ -257,7 +268,7 @@ class CpuBackend:
             moves.start,
             moves.table,
             rows.order,
-            rows.code.by_feature,
+            rows.code,
             slot,
             n_left,
         )
@@ -310,11 +321,11 @@ class CpuBackend:
     def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
         return bins.width * channels.n * np.dtype(_sum_dtype(channels)).itemsize
 
-    def bytes_held(self, data: CpuCodes, rows: CpuRows | None) -> int:
+    def bytes_held(self, data: HostArray, rows: CpuRows | None) -> int:
         held = data.nbytes
         if rows is not None:
             arrays = (rows.label, rows.weight, rows.value, rows.order)
-            held += sum(array.nbytes for array in arrays)
+            held += sum(array.nbytes for array in arrays) + rows.layout.nbytes
         return held
 
     # Helpers.
@@ -331,11 +342,70 @@ class CpuBackend:
         """The histograms of some nodes, (nodes, places * channels)."""
         channels, bins = rows.target.channels, rows.bins
         sums = np.zeros((len(nodes), bins.width * channels.n), _sum_dtype(channels))
-        n_features = len(bins.features)
-        block = max(1, min(n_features, -(-n_features // (2 * self._workers.n_threads))))
-        n_blocks = -(-n_features // block)
+        if not len(nodes):
+            return sums
+        fits = sums.nbytes // len(bins.features) <= CACHE_BYTES and sums.size < 2**32
+        # Listing rows in ascending order looks at every row of the table.
+        are_few = 4 * int(rows.n_rows[nodes].sum()) < rows.target.n_rows
+        if fits and not (are_few and rows.layout.is_made):
+            self._sum_together(rows, nodes, sums)
+        else:
+            self._sum_one_by_one(rows, nodes, sums)
+        return sums
+
+    def _sum_together(self, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
+        """Sum a few large nodes feature by feature, over their rows in ascending order."""
+        listed, cell = self._ascending(rows, nodes, sums.shape[1])
+        is_all = len(listed) == rows.target.n_rows
+        weight, value = rows.weight, rows.value
         self._workers.run(
             histogram.tally,
+            len(rows.bins.features),
+            listed,
+            cell,
+            weight if is_all or not weight.size else weight[listed],
+            value if is_all or not value.size else value[:, listed],
+            rows.code,
+            rows.bins.offset,
+            rows.target.channels.n,
+            sums.reshape(-1),
+        )
+
+    def _ascending(
+        self, rows: CpuRows, nodes: HostArray, stride: int
+    ) -> tuple[HostArray, HostArray]:
+        """The rows of some nodes in ascending order, and the cell where each one's sums begin."""
+        place = np.full(rows.target.n_rows, -1, np.int32)
+        node, first, last = _chunks(rows.start[nodes], rows.n_rows[nodes])
+        self._workers.run(
+            histogram.mark, len(node), node.astype(np.int32), first, last, rows.order, place
+        )
+        n_parts = -(-len(place) // CHUNK_ROWS)
+        n_marked = np.empty(n_parts, np.int64)
+        self._workers.run(histogram.count_marked, n_parts, CHUNK_ROWS, place, n_marked)
+        listed = np.empty(int(n_marked.sum()), np.uint32)
+        cell = np.empty(len(listed), np.uint32)
+        begins_at = np.cumsum(n_marked) - n_marked
+        self._workers.run(
+            histogram.list_marked,
+            n_parts,
+            CHUNK_ROWS,
+            place,
+            begins_at,
+            stride,
+            rows.label,
+            listed,
+            cell,
+        )
+        return listed, cell
+
+    def _sum_one_by_one(self, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
+        """Sum many smaller nodes from codes laid out by row."""
+        n_features = len(rows.bins.features)
+        block = min(n_features, FEATURES_TOGETHER)
+        n_blocks = -(-n_features // block)
+        self._workers.run(
+            histogram.tally_nodes,
             len(nodes) * n_blocks,
             n_blocks,
             block,
@@ -345,12 +415,11 @@ class CpuBackend:
             rows.label,
             rows.value,
             rows.weight,
-            rows.code.by_feature,
-            bins.offset,
-            channels.n,
+            *rows.layout.of(rows, self._workers),
+            rows.bins.offset,
+            rows.target.channels.n,
             sums,
         )
-        return sums
 
     def _search_sums(
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
@@ -364,6 +433,10 @@ class CpuBackend:
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
     ) -> None:
         rows, node = hist.rows, hist.node[chosen]
+        laid_out = np.empty((0, 0), rows.code.dtype), np.empty(0, np.int32)
+        # Laying out codes looks at every cell of the table; a few small nodes are not worth it.
+        if rows.layout.is_made or 8 * int(rows.n_rows[node].sum()) > rows.target.n_rows:
+            laid_out = rows.layout.of(rows, self._workers)
         self._workers.run(
             split.search_rows,
             len(chosen),
@@ -374,7 +447,8 @@ class CpuBackend:
             rows.label,
             rows.value,
             rows.weight,
-            rows.code.by_row(self._workers),
+            rows.code,
+            *laid_out,
             bins.n_codes,
             bins.n_values,
             *common,

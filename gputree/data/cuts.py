@@ -133,8 +133,11 @@ class _Plan:
     def learn(self, value: HostArray, weight: HostArray) -> None:
         """Take in the distinct values of the buckets asked for, sorted."""
         self.value, self.weight = value, weight
-        self.place = np.searchsorted(self.occupied, bucket_of(value))
-        self.known[self.place] = True
+        bucket = bucket_of(value)
+        is_first = np.append(True, bucket[1:] != bucket[:-1])[: len(bucket)]
+        of_run = np.searchsorted(self.occupied, bucket[is_first])
+        self.place = of_run[np.cumsum(is_first) - 1]
+        self.known[of_run] = True
 
     def neighbours(self) -> tuple[HostArray, HostArray]:
         """The values on both sides of each cut."""

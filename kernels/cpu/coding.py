@@ -12,6 +12,7 @@ from gputree.kernels.cpu.jit import kernel
 
 BUCKETS = buckets.BUCKETS
 CHUNK_ROWS = 1024
+MANY_CUTS = 65_536  # more than a feature can have
 
 ordered_bucket = njit(buckets.ordered_bucket)
 
@@ -32,16 +33,6 @@ def transpose(begin, end, matrix, values):
     for row in range(begin, end):
         for column in range(values.shape[0]):
             values[column, row] = matrix[row, column]
-
-
-@kernel
-def lay_out(begin, end, by_feature, by_row):
-    """Codes (features, rows) into (rows, features), in tiles that stay in the cache."""
-    for first in range(begin, end, 64):
-        last = min(first + 64, end)
-        for feature in range(by_feature.shape[0]):
-            for row in range(first, last):
-                by_row[row, feature] = by_feature[feature, row]
 
 
 @kernel
@@ -102,33 +93,34 @@ def gather(values, weight, is_wanted, members, member_weight):
 
 
 @kernel
-def tabulate(cut, bucket_of_cut, first, inside):
-    """How many cuts lie below each bucket, and how many in it."""
+def tabulate(bucket_of_cut, missing_code, table):
+    """How many cuts lie below each bucket and, times MANY_CUTS, how many in it.
+
+    The last entry is the code of missing values.
+    """
     n = 0
     for at in range(BUCKETS):
-        first[at] = n
         start = n
-        while n < cut.shape[0] and bucket_of_cut[n] == at:
+        while n < bucket_of_cut.shape[0] and bucket_of_cut[n] == at:
             n += 1
-        inside[at] = n - start
+        table[at] = start + (n - start) * MANY_CUTS
+    table[BUCKETS] = missing_code
 
 
 @kernel
-def encode(values, first, inside, cut, missing_code, code):
-    """Codes of one column: how many cuts lie below each value.
-
-    `first[b]` cuts lie below bucket b, `inside[b]` in it: mostly none.
-    """
+def encode(values, table, cut, code):
+    """Codes of one column: how many cuts lie below each value; most buckets hold none."""
     bucket = np.empty(CHUNK_ROWS, np.uint32)
     for begin in range(0, values.shape[0], CHUNK_ROWS):
         n = min(CHUNK_ROWS, values.shape[0] - begin)
         find_buckets(values, begin, n, bucket)
         for i in range(n):
-            at = bucket[i]
-            if at == BUCKETS:
-                code[begin + i] = missing_code
-                continue
-            below = first[at]
-            for k in range(below, below + inside[at]):
-                below += values[begin + i] > cut[k]
-            code[begin + i] = below
+            entry = table[bucket[i]]
+            if entry < MANY_CUTS:
+                code[begin + i] = entry
+            else:
+                first = entry % MANY_CUTS
+                below = first
+                for k in range(first, first + entry // MANY_CUTS):
+                    below += values[begin + i] > cut[k]
+                code[begin + i] = below

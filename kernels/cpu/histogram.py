@@ -1,14 +1,108 @@
 """Sums over the rows of nodes, by feature, code and channel.
 
-An item is a pair of a node and a block of features. Rows are taken a chunk at a time: their
-classes or values are fetched once, then used for every feature of the block.
+A few large nodes are summed together, a feature at a time, over their rows in ascending order: the
+codes of a feature are read one after another, and the sums of all nodes stay in the cache. Many
+smaller nodes are summed one by one, from codes laid out node by node.
 """
 
 import numpy as np
 
 from gputree.kernels.cpu.jit import kernel
 
-CHUNK_ROWS = 2048  # row numbers, classes and one column's codes of a chunk stay in the L1 cache
+
+@kernel
+def mark(begin, end, chunk_node, first, last, order, place):
+    """Write the place of its node to every row of the chunks."""
+    for chunk in range(begin, end):
+        for i in range(first[chunk], last[chunk]):
+            place[order[i]] = chunk_node[chunk]
+
+
+@kernel
+def count_marked(begin, end, step, place, n_marked):
+    """How many rows of each range of `step` rows have a place."""
+    for part in range(begin, end):
+        n = 0
+        for row in range(part * step, min((part + 1) * step, place.shape[0])):
+            n += place[row] >= 0
+        n_marked[part] = n
+
+
+@kernel
+def list_marked(begin, end, step, place, begins_at, stride, label, row_list, cell):
+    """The rows that have a place, in ascending order, and where the sums of each one's node begin.
+
+    The class of a row is added to that, where there are classes.
+    """
+    has_classes = label.shape[0] > 0
+    for part in range(begin, end):
+        at = begins_at[part]
+        for row in range(part * step, min((part + 1) * step, place.shape[0])):
+            if place[row] >= 0:
+                row_list[at] = row
+                cell[at] = place[row] * stride + (label[row] if has_classes else 0)
+                at += 1
+
+
+@kernel
+def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells):
+    """Add listed rows to the sums of some features.
+
+    Without weights and values, one is added to the class. Indices are unsigned, which spares the
+    test for negative ones.
+    """
+    feature = begin
+    if values.shape[0] == 0 and amount.shape[0] == 0:
+        while feature + 4 <= end:
+            count_four(row, cell, code, feature, offset, n_channels, cells)
+            feature += 4
+        while feature < end:
+            count_one(row, cell, code[feature], offset[feature] * n_channels, n_channels, cells)
+            feature += 1
+        return
+    is_weighted = amount.shape[0] > 0
+    n_outputs = values.shape[0]
+    width = np.uint64(n_channels)
+    last = np.uint64(n_channels - 1)
+    one = np.uint64(1)
+    for feature in range(begin, end):
+        codes = code[feature]
+        base = np.uint64(offset[feature])
+        for i in range(row.shape[0]):
+            at = (base + np.uint64(codes[row[i]])) * width + np.uint64(cell[i])
+            cells[at] += amount[i] if is_weighted else 1
+            for output in range(n_outputs):
+                cells[at + one + np.uint64(output)] += values[output, i]
+            if is_weighted:
+                # The cell of a class is not the first of its code; the count is in the last.
+                first = at - np.uint64(cell[i]) % width
+                cells[first + last] += 1
+
+
+@kernel
+def count_one(row, cell, codes, base, n_channels, cells):
+    """Count the classes of listed rows for one feature."""
+    begin, width = np.uint64(base), np.uint64(n_channels)
+    for i in range(row.shape[0]):
+        cells[begin + np.uint64(codes[row[i]]) * width + np.uint64(cell[i])] += 1
+
+
+@kernel
+def count_four(row, cell, code, feature, offset, n_channels, cells):
+    """Count for four features at once: what a row needs is loaded once."""
+    width = np.uint64(n_channels)
+    base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
+    base2, base3 = np.uint64(offset[feature + 2]), np.uint64(offset[feature + 3])
+    codes0, codes1, codes2, codes3 = (
+        code[feature], code[feature + 1], code[feature + 2], code[feature + 3],
+    )  # fmt: skip
+    for i in range(row.shape[0]):
+        at = row[i]
+        own = np.uint64(cell[i])
+        cells[(base0 + np.uint64(codes0[at])) * width + own] += 1
+        cells[(base1 + np.uint64(codes1[at])) * width + own] += 1
+        cells[(base2 + np.uint64(codes2[at])) * width + own] += 1
+        cells[(base3 + np.uint64(codes3[at])) * width + own] += 1
 
 
 @kernel
@@ -51,57 +145,42 @@ def add_rows(cells, base, codes, n, row, channel, amount, values, is_weighted, n
 
 
 @kernel
-def count_four(cells, base, code, feature, n, row, channel, n_channels):
-    """Count the classes of fetched rows for four features at once.
-
-    What a row needs is loaded once for the four; with one feature at a time loading is the limit.
-    """
-    width = np.uint64(n_channels)
-    base0, base1 = np.uint64(base[feature]), np.uint64(base[feature + 1])
-    base2, base3 = np.uint64(base[feature + 2]), np.uint64(base[feature + 3])
-    codes0, codes1, codes2, codes3 = (
-        code[feature], code[feature + 1], code[feature + 2], code[feature + 3],
-    )  # fmt: skip
-    for i in range(n):
-        at = row[i]
-        c = np.uint64(channel[i])
-        cells[(base0 + np.uint64(codes0[at])) * width + c] += 1
-        cells[(base1 + np.uint64(codes1[at])) * width + c] += 1
-        cells[(base2 + np.uint64(codes2[at])) * width + c] += 1
-        cells[(base3 + np.uint64(codes3[at])) * width + c] += 1
+def lay_out(begin, end, order, code, by_row, spot):
+    """Codes (features, rows) as (rows, features) in the order of the rows, and where each is."""
+    for i in range(begin, end):
+        row = order[i]
+        spot[row] = i
+        for feature in range(code.shape[0]):
+            by_row[i, feature] = code[feature, row]
 
 
 @kernel
-def tally(
-    begin, end, n_blocks, block, start, n_rows, order, label, value, weight, code, offset,
+def tally_nodes(
+    begin, end, n_blocks, block, start, n_rows, order, label, value, weight, by_row, spot, offset,
     n_channels, hist,
 ):  # fmt: skip
     """hist[node, place * n_channels + channel] for pairs of a node and a block of features."""
     is_weighted = weight.shape[0] > 0
-    row = np.empty(CHUNK_ROWS, np.uint32)
-    channel = np.zeros(CHUNK_ROWS, np.uint32)
-    amount = np.ones(CHUNK_ROWS, np.int64)
-    values = np.empty((value.shape[0], CHUNK_ROWS), np.int64)
+    n_outputs = value.shape[0]
+    width = np.uint64(n_channels)
+    last = np.uint64(n_channels - 1)
     for item in range(begin, end):
         node = item // n_blocks
         cells = hist[node]
         feature_begin = (item % n_blocks) * block
-        feature_end = min(feature_begin + block, code.shape[0])
-        stop = start[node] + n_rows[node]
-        for chunk in range(start[node], stop, CHUNK_ROWS):
-            n = min(CHUNK_ROWS, stop - chunk)
-            fetch(chunk, n, order, label, value, weight, row, channel, amount, values)
-            rest = feature_begin
-            if value.shape[0] == 0 and not is_weighted:
-                while rest + 4 <= feature_end:
-                    count_four(cells, offset, code, rest, n, row, channel, n_channels)
-                    rest += 4
-            for feature in range(rest, feature_end):
-                base = offset[feature] * n_channels
-                add_rows(
-                    cells, base, code[feature], n, row, channel, amount, values, is_weighted,
-                    n_channels,
-                )  # fmt: skip
+        feature_end = min(feature_begin + block, by_row.shape[1])
+        for i in range(start[node], start[node] + n_rows[node]):
+            row = order[i]
+            at_row = spot[row]
+            channel = np.uint64(label[row]) if label.shape[0] > 0 else np.uint64(0)
+            amount = weight[row] if is_weighted else 1
+            for feature in range(feature_begin, feature_end):
+                at = (np.uint64(offset[feature]) + np.uint64(by_row[at_row, feature])) * width
+                cells[at + channel] += amount
+                for output in range(n_outputs):
+                    cells[at + np.uint64(1 + output)] += value[output, row]
+                if is_weighted:
+                    cells[at + last] += 1
 
 
 @kernel

@@ -288,21 +288,27 @@ def clear(cells, seen, n_seen, n_channels):
 
 
 @kernel
-def fetch_codes(code, n, row, local):
-    """The codes of some rows (rows, features), put side by side for each feature."""
+def fetch_codes(code, by_row, spot, n, row, local):
+    """The codes of some rows, put side by side for each feature; by row where so laid out."""
+    if spot.shape[0] == 0:
+        for feature in range(code.shape[0]):
+            for i in range(n):
+                local[feature, i] = code[feature, row[i]]
+        return
     for i in range(n):
-        for feature in range(code.shape[1]):
-            local[feature, i] = code[row[i], feature]
+        at = spot[row[i]]
+        for feature in range(by_row.shape[1]):
+            local[feature, i] = by_row[at, feature]
 
 
 @kernel
 def search_rows(
-    begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, n_codes,
-    n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
+    begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, by_row, spot,
+    n_codes, n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
 ):  # fmt: skip
     """The best split of each node, of at most `most_rows` rows, straight from its rows.
 
-    `code` is (rows, features) here: what a small node needs lies together.
+    The codes of row r are code[:, r] and, where they are laid out, by_row[spot[r]].
     """
     is_classes, n_scored, _, n_channels = shape
     is_weighted = weight_of.shape[0] > 0
@@ -328,7 +334,7 @@ def search_rows(
     for node in range(begin, end):
         n = n_rows_of[node]
         fetch(start[node], n, order, label, value, weight_of, row, channel, amount, values)
-        fetch_codes(code, n, row, local)
+        fetch_codes(code, by_row, spot, n, row, local)
         total[:] = 0
         add_rows(total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels)
         weight, n_rows = measure(total, shape, unit, total_real)
