@@ -4,6 +4,7 @@ from gputree.data.dataset import Dataset
 from gputree.errors import BackendUnavailable, ModelFileError
 from gputree.estimators.model_file import load
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.warm import warmup
 
 __version__ = "0.1.0"
 
@@ -14,4 +15,5 @@ __all__ = [
     "DecisionTreeRegressor",
     "ModelFileError",
     "load",
+    "warmup",
 ]

@@ -186,7 +186,9 @@ class ArrayBackend:
             )
         return self._lib.to_host(node)
 
-    # Sizes.
+    # Costs.
+
+    compile_seconds = 0.0
 
     def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
         return bins.width * channels.n * np.dtype(SUM).itemsize

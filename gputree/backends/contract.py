@@ -89,6 +89,11 @@ class Backend(Protocol):
     name: str
     device: str
 
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent compiling kernels since the process began."""
+        ...
+
     # Once a fit, a few columns at a time.
     def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Data:
         """Room for the codes of a table, none of which reaches `most_codes`."""

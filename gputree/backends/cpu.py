@@ -21,6 +21,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, MISSING_LEVEL, OUTSIDE, SLOT, HostArray, code_dtype
 from gputree.kernels.buckets import BUCKETS
 from gputree.kernels.cpu import coding, histogram, predict, route, split
+from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.tree.tree import Tree
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
@@ -316,7 +317,11 @@ class CpuBackend:
         )
         return leaf
 
-    # Sizes.
+    # Costs.
+
+    @property
+    def compile_seconds(self) -> float:
+        return COMPILE_TIME.seconds
 
     def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
         return bins.width * channels.n * np.dtype(_sum_dtype(channels)).itemsize

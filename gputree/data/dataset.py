@@ -72,11 +72,13 @@ class Dataset:
         self.reason = choice.reason
         self.backend = choice.backend
         timed = Timed(choice.backend)
+        compiled_before = timed.compile_seconds
         whole, _ = whole_weights(self.sample_weight)
         self.bins, self.data = bin_table(timed, table, whole, max_bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
         self.schema = replace(Schema.of(table), has_missing=has_missing)
         self.seconds = dict(timed.seconds)
+        self.compile_seconds = timed.compile_seconds - compiled_before
 
     @property
     def n_features(self) -> int:

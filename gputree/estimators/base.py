@@ -20,7 +20,7 @@ from gputree.data.target import Target
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import model_file, parameters
 from gputree.estimators.report import FitReport
-from gputree.growth.builder import Grown, grow
+from gputree.growth.builder import grow
 from gputree.growth.finish import finish
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.tree.export import tree_text
@@ -57,6 +57,7 @@ class TreeEstimator(BaseEstimator):
         target, learned = self._target(dataset.y if y is None else y, dataset.n_rows, weight)
         rules = self._rules(formula, target, dataset.n_features)
         backend = Timed(dataset.backend)
+        compiled_before = backend.compile_seconds
         grown = grow(backend, dataset.data, dataset.bins, target, rules, budget)
         tree = finish(grown, target, backend.leaves(grown.rows), impurity)
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
@@ -66,10 +67,23 @@ class TreeEstimator(BaseEstimator):
         self.tree_ = tree
         self.max_features_ = rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
-        self.fit_report_ = self._report(backend, dataset, grown, target)
+        compile_seconds = backend.compile_seconds - compiled_before
+        seconds = dict(backend.seconds)
         if dataset is not X:
-            self.fit_report_.seconds.update(dataset.seconds)
-        self.fit_report_.seconds["total"] = time.perf_counter() - start
+            seconds = dataset.seconds | seconds
+            compile_seconds += dataset.compile_seconds
+        hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.bins, target.channels)
+        self.fit_report_ = FitReport(
+            backend=backend.name,
+            device=backend.device,
+            reason=dataset.reason,
+            n_rows=dataset.n_rows,
+            n_features=dataset.n_features,
+            n_nodes=tree.n_nodes,
+            peak_bytes=backend.bytes_held(dataset.data, grown.rows) + hist_bytes,
+            compile_seconds=compile_seconds,
+            seconds=seconds | {"total": time.perf_counter() - start},
+        )
         return self
 
     def apply(self, X: Any) -> Array:
@@ -222,19 +236,6 @@ class TreeEstimator(BaseEstimator):
             splits_without_gain=formula != "corrected",
             n_drawn=parameters.n_drawn(self.max_features, n_features),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-        )
-
-    def _report(self, backend: Timed, dataset: Dataset, grown: Grown, target: Target) -> FitReport:
-        hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.bins, target.channels)
-        return FitReport(
-            backend=backend.name,
-            device=backend.device,
-            reason=dataset.reason,
-            n_rows=dataset.n_rows,
-            n_features=dataset.n_features,
-            n_nodes=self.tree_.n_nodes,
-            peak_bytes=backend.bytes_held(dataset.data, grown.rows) + hist_bytes,
-            seconds=dict(backend.seconds),
         )
 
     # Steps of a prediction.

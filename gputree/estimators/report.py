@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class FitReport:
     """Facts about one fit.
 
-    `seconds` has an entry a verb of the backend, and `total`. `peak_bytes` counts the arrays that
+    `seconds` has an entry a verb of the backend, and `total`; where kernels had to be compiled,
+    `compile_seconds` of them went into that. `peak_bytes` counts the arrays that
     gputree itself holds (codes, channels, node numbers, histograms) where they are largest
     together; temporary arrays inside an operation and the caller's own table are not in it.
     """
@@ -19,6 +20,7 @@ class FitReport:
     n_features: int
     n_nodes: int
     peak_bytes: int
+    compile_seconds: float
     seconds: dict[str, float]
 
     def __str__(self) -> str:
@@ -27,8 +29,8 @@ class FitReport:
             f"table    {self.n_rows:,} rows x {self.n_features:,} features",
             f"tree     {self.n_nodes:,} nodes",
             f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",
-            f"time     {self.seconds['total']:.3f} s",
+            f"time     {self.seconds['total']:.3f} s, {self.compile_seconds:.3f} s of it compiling",
         ]
         phases = [item for item in self.seconds.items() if item[0] != "total"]
-        lines += [f"  {name:<12} {second:.3f} s" for name, second in phases]
+        lines += [f"  {name:<14} {second:.3f} s" for name, second in phases]
         return "\n".join(lines)

@@ -1,6 +1,9 @@
-"""How CPU kernels are compiled."""
+"""How CPU kernels are compiled, and how long that took."""
+
+import time
 
 from numba import njit
+from numba.core import event
 
 
 def kernel(function):
@@ -13,3 +16,27 @@ def kernel(function):
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:  # no place for a cache: a read-only installation without a home folder
         return njit(nogil=True)(function)
+
+
+class CompileTime(event.Listener):
+    """Adds up the seconds that numba compiles, whoever asks it to."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._depth = 0
+        self._start = 0.0
+
+    def on_start(self, event):
+        if self._depth == 0:
+            self._start = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event):
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._start
+
+
+# Compiling holds numba's own lock, so the starts and ends of several threads cannot mix.
+COMPILE_TIME = CompileTime()
+event.register("numba:compile", COMPILE_TIME)  # type: ignore[no-untyped-call]
