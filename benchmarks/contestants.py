@@ -4,6 +4,7 @@ Importing this module imports none of them.
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
@@ -80,8 +81,10 @@ class Contestant:
             return f"not installed (pip install {self.distribution})"
         if self.is_slow and job.n_cells > SLOW_CELLS and not allow_slow:
             return f"slow: {job.n_cells:,} cells are over {SLOW_CELLS:,} (--slow lets it run)"
-        if self.threads is not None and self.threads >= job.threads:
-            return f"the same as {self.name.rpartition('-')[0]} with {job.threads} thread"
+        if self.threads == job.threads:
+            return f"the same as {self.name.rpartition('-')[0]} here"
+        if self.threads is not None and self.threads > job.threads:
+            return f"{self.threads} threads are more than the {job.threads} of this case"
         return None
 
 
@@ -134,14 +137,14 @@ PEERS = (
 
 
 def find(name: str) -> Contestant:
-    """A contestant by its name."""
+    """A contestant by its name: as above, or gputree-BACKEND, or gputree-BACKEND-THREADS."""
     known = {each.name: each for each in (*OURS, *PEERS)}
     if name in known:
         return known[name]
-    prefix, _, backend = name.partition("-")
-    if prefix != "gputree" or not backend:
+    ours = re.fullmatch(r"gputree-(?P<backend>[\w@]+)(?:-(?P<threads>\d+))?", name)
+    if ours is None:
         raise ValueError(f"{name!r} is no contestant; choose from {', '.join(known)}")
-    return gputree_with(backend)
+    return gputree_with(ours["backend"], int(ours["threads"]) if ours["threads"] else None)
 
 
 def available_cores() -> int:

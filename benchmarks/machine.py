@@ -2,8 +2,10 @@
 
 import os
 import platform
+import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +27,42 @@ def describe(distributions: Iterable[str]) -> dict[str, Any]:
         "load_at_start": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "libraries": {name: _version(name) for name in sorted({"numpy", "numba", *distributions})},
     }
+
+
+class Others:
+    """How much of the processor other programs take from here on."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._busy, self._own = _busy_seconds(), _own_seconds()
+
+    def share(self) -> float | None:
+        """The share of all cores; None where the system does not tell.
+
+        Workers count as own once they have ended.
+        """
+        busy = _busy_seconds()
+        if busy is None or self._busy is None:
+            return None
+        others = busy - self._busy - (_own_seconds() - self._own)
+        elapsed = (time.perf_counter() - self._start) * (os.cpu_count() or 1)
+        return max(0.0, others / elapsed)
+
+
+def _busy_seconds() -> float | None:
+    """Seconds that all cores have worked, or were taken away by the host."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    user, nice, system, _, _, irq, soft_irq, steal = map(int, path.read_text().split()[1:9])
+    ticks = user + nice + system + irq + soft_irq + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    """Seconds of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _field(path: Path, name: str) -> str | None:

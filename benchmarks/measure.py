@@ -180,11 +180,8 @@ def measure(
 
 
 def _measure(runs: list[Run], plan: Plan, tell: Tell) -> None:
-    compiled: set[str | None] = set()
-    for run in _turns(runs, 0, tell, "compiling"):
-        if run.contestant.compiles and run.contestant.backend not in compiled:
-            compiled.add(run.contestant.backend)
-            run.compile()
+    for run in _turns(_compilers(runs), 0, tell, "compiling"):
+        run.compile()
     for turn in range(plan.starts):
         for run in _turns(runs, turn, tell, f"cold {turn + 1}/{plan.starts}"):
             run.start()
@@ -193,6 +190,12 @@ def _measure(runs: list[Run], plan: Plan, tell: Tell) -> None:
             run.repeat()
     for run in _turns(runs, 0, tell, "memory and score"):
         run.finish()
+
+
+def _compilers(runs: list[Run]) -> list[Run]:
+    """One for each backend that makes machine code, which all its threads share."""
+    compiling = [run for run in runs if run.contestant.compiles and not run.is_out]
+    return list({run.contestant.backend: run for run in reversed(compiling)}.values())
 
 
 def _turns(runs: list[Run], turn: int, tell: Tell, what: str) -> Iterator[Run]:

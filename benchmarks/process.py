@@ -97,10 +97,9 @@ class Process:
 
     def _last_words(self) -> str:
         status = self._process.wait()
-        if status < 0:
-            return f"signal {-status}"
+        how = f"signal {-status}" if status < 0 else f"status {status}"
         lines = self._log.read_text(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), f"status {status}")
+        return ", ".join([how, *[line.strip() for line in lines if line.strip()][-1:]])
 
 
 def environment(threads: int, cache: Path) -> dict[str, str]:

@@ -74,7 +74,8 @@ def real(name: str, folder: Path = REAL_TABLES) -> Table:
     y, n_classes = _target(columns["target"])
     order = np.random.default_rng(0).permutation(len(y))
     test, train = np.split(order, [round(HELD_OUT * len(y))])
-    return Table(X[train], y[train], X[test], y[test], n_classes)
+    known = ~np.isnan(X[train]).all(axis=0)  # some libraries refuse a column without a value
+    return Table(X[train][:, known], y[train], X[test][:, known], y[test], n_classes)
 
 
 def numbers(column: Any) -> Array:

@@ -60,7 +60,7 @@ class Worker:
     def describe(self) -> dict[str, Any]:
         """What the model is worth, how large it is, and the hash of its bytes."""
         self.predict()
-        described = {
+        described: dict[str, Any] = {
             "score": self._score(),
             "leaves": self._learner.n_leaves(self._model),
         }

@@ -1,4 +1,4 @@
-"""The command line: `gputree train` fits one tree to a table, prints it and saves it.
+"""The command line: `train` fits one tree, prints it and saves it; `bench` times the backends.
 
 Knows options, files and what to print; must not know how tables are read nor how trees grow.
 """
@@ -19,6 +19,7 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
 from gputree import __version__
+from gputree.bench import bench
 from gputree.dtypes import HostArray
 from gputree.errors import BackendUnavailable
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -44,6 +45,12 @@ examples:
   gputree train measurements.csv --test-share 0 --output model.gputree --quiet
 
 A saved model is read in Python with gputree.load("model.gputree").
+"""
+
+BENCH_EXAMPLES = """\
+examples:
+  gputree bench breast_cancer
+  gputree bench measurements.csv --target yield --max-depth none --backends numpy,numba
 """
 
 
@@ -74,7 +81,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if options.command is None:
         parser.print_help()
         return MISTAKE
-    _train(options)
+    options.run(options)
     return 0
 
 
@@ -107,13 +114,43 @@ def _parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    train.set_defaults(run=_train)
+    _add_table_options(train)
     _add_data_options(train)
     _add_tree_options(train)
     _add_file_options(train)
+    bench = commands.add_parser(
+        "bench",
+        help="time gputree's backends and scikit-learn's trees on a table",
+        description="Time gputree's backends and scikit-learn's trees on a table, by turns.",
+        epilog=BENCH_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    bench.set_defaults(run=_bench)
+    _add_table_options(bench)
+    _add_bench_options(bench)
     return parser
 
 
-def _add_data_options(parser: argparse.ArgumentParser) -> None:
+def _add_bench_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backends", metavar="NAMES", help="which backends, with commas between (default: all)"
+    )
+    parser.add_argument(
+        "--max-depth",
+        metavar="N",
+        type=_depth,
+        default=8,
+        help="the most splits above a leaf; none for no limit (default: 8)",
+    )
+    parser.add_argument(
+        "--repeats", metavar="N", type=int, default=3, help="warm rounds (default: 3)"
+    )
+    parser.add_argument("--no-peers", action="store_true", help="leave scikit-learn's trees out")
+
+
+def _add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
@@ -123,6 +160,9 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="NAME", help="the column of a CSV file to predict (default: the last)"
     )
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--task",
         choices=("classification", "regression"),
@@ -172,7 +212,8 @@ def _add_tree_options(parser: argparse.ArgumentParser) -> None:
         "--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)"
     )
     parser.add_argument(
-        "--backend", help="what to compute with: numpy, torch or cupy (default: as the device)"
+        "--backend",
+        help="what to compute with: numpy, numba, torch or cupy (default: as the device)",
     )
 
 
@@ -265,6 +306,17 @@ def _train(options: argparse.Namespace) -> None:
         write(report_path, f"{text}\n".encode("utf-8", "backslashreplace"))
     if not options.quiet:
         _say(f"{text}\n\n{_fact('model', model_path)}\n{_fact('report', report_path)}", sys.stdout)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    backends = options.backends.split(",") if options.backends else None
+    bench(
+        _load(options.table, options.target),
+        backends=backends,
+        peers=not options.no_peers,
+        repeats=options.repeats,
+        max_depth=options.max_depth,
+    )
 
 
 def _load(table: str, target: str | None) -> LabelledTable:

@@ -423,3 +423,14 @@ def test_a_closed_pipe_ends_quietly_and_keeps_the_model(folder, files, arguments
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
     assert files() == (["iris.gputree", "iris.txt"] if "iris" in arguments else [])
+
+
+def test_bench_times_backends_and_peers_on_a_table(capsys):
+    assert main(["bench", "iris", "--backends", "numpy,numba", "--repeats", "1"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("gputree-numpy", "gputree-numba", "sklearn-exact", "sklearn-hist"))
+
+
+def test_bench_refuses_an_unknown_backend_in_a_line(capsys):
+    assert main(["bench", "iris", "--backends", "abacus", "--repeats", "1"]) == 2
+    assert "abacus" in capsys.readouterr().err

@@ -329,6 +329,29 @@ def test_columns_of_every_library_are_cut_alike(backend, library):
         assert codes_in(data).tolist() == [[2, 3, 0, 1, 0]]
 
 
+@st.composite
+def weighted_columns(draw):
+    """Values, some of them missing, and weights or none; the last row is known and weighs 1."""
+    values = np.array(draw(columns))
+    values[draw(st.lists(st.integers(0, len(values) - 1), max_size=9))] = NAN
+    weights = st.lists(st.integers(0, 7), min_size=len(values), max_size=len(values))
+    weight = draw(st.none() | weights)
+    return np.append(values, 1.0), None if weight is None else np.array([*weight, 1])
+
+
+@settings(max_examples=100)
+@given(column=weighted_columns(), max_bins=st.integers(2, 12))
+@example(column=(np.array([*ONE_BUCKET, NAN]), None), max_bins=12)
+@example(column=(np.array([*ONE_BUCKET, NAN]), np.arange(41)), max_bins=7)
+def test_every_backend_cuts_and_codes_like_numpy(backend, column, max_bins):
+    values, weight = column
+    right, right_data = bin_table(NUMPY, table(values), weight, max_bins)
+    for bins, data in in_both_ways(lambda: bin_table(backend, table(values), weight, max_bins)):
+        assert bins.features[0].cut.tobytes() == right.features[0].cut.tobytes()
+        assert bins.features[0].has_missing == right.features[0].has_missing
+        assert_array_equal(codes_in(data), codes_in(right_data))
+
+
 # What is refused.
 
 

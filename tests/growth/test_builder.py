@@ -164,6 +164,13 @@ def test_a_child_is_derived_from_its_own_parent_where_not_all_were_split():
     assert backend.said[-3:] == [("tally", [3]), ("derive", 4, "from", 2), ("search", [3, 4])]
 
 
+def test_a_family_of_pure_children_is_not_tallied():
+    """Node 1 has children of one class each, node 2 has not."""
+    backend = Scripted({0: (1.0, [8, 8]), 1: (1.0, [8, 0]), 2: (1.0, [2, 1])})
+    grown(backend, classes(16, 16))
+    assert backend.said[-3:] == [("tally", [5]), ("derive", 6, "from", 2), ("search", [5, 6])]
+
+
 # The budget.
 
 
@@ -220,6 +227,11 @@ def test_no_budget_changes_the_tree(budget, max_leaves):
     sums, same = (g.draft.sums[g.layout.node].tolist() for g in (found, right))
     assert sums == same
     assert len(sums) > 10
+
+
+def test_the_sums_of_parents_are_held_until_those_of_the_children_are_derived():
+    """One parent, two children searched, one of them tallied."""
+    assert grown(Scripted({0: (1.0, [3, 2])}), classes(6, 4)).peak_hists == 4
 
 
 @pytest.mark.parametrize("budget", [8, 12, 16, 40])

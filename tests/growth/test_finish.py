@@ -169,6 +169,17 @@ def test_nodes_grown_ahead_of_their_turn_leave_no_trace():
         assert found.tree.impurity[node] == pytest.approx(y[rows].var(), abs=1e-12)
 
 
+@given(regressions(), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_changes_not_a_bit(data, random):
+    X, y, weight = data
+    order = random.sample(range(len(y)), len(y))
+    tree = fitted(X, value_target(y, weight), max_depth=1).tree
+    weight = None if weight is None else weight[order]
+    other = fitted(X[order], value_target(y[order], weight), max_depth=1).tree
+    for name in tree.DTYPES:
+        assert getattr(other, name).tobytes() == getattr(tree, name).tobytes()
+
+
 def test_constant_targets_have_no_impurity():
     tree = fitted(np.arange(5.0)[:, None], value_target(np.full((5, 1), 7.25), None)).tree
     assert (tree.n_nodes, tree.impurity.tolist(), tree.value.tolist()) == (1, [0.0], [[7.25]])

@@ -185,10 +185,10 @@ def test_best_first_stops_when_there_are_enough_leaves():
 
 def test_best_first_forgets_the_sums_of_batches_that_are_done():
     queue = BestFirst(5)
-    queue.push(batch([0], [1.0], hist="hist"), NO_PARENT)
+    queue.push(batch([0], [1.0], hist="first"), NO_PARENT)
     assert queue.hists() == 1
     queue.pop(5)
-    queue.push(batch([1, 2], [2.0, 3.0], hist="hist"), np.array([0, 0]))
+    queue.push(batch([1, 2], [2.0, 3.0], hist="second"), np.array([0, 0]))
     queue.pop(1)  # gives node 0 its turn
     assert queue.hists() == 2
 
