@@ -428,7 +428,9 @@ def test_a_closed_pipe_ends_quietly_and_keeps_the_model(folder, files, arguments
 def test_bench_times_backends_and_peers_on_a_table(capsys):
     assert main(["bench", "iris", "--backends", "numpy,numba", "--repeats", "1"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in ("gputree-numpy", "gputree-numba", "sklearn-exact", "sklearn-hist"))
+    assert all(
+        name in out for name in ("gputree-numpy", "gputree-numba", "sklearn-exact", "sklearn-hist")
+    )
 
 
 def test_bench_refuses_an_unknown_backend_in_a_line(capsys):

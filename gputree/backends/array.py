@@ -64,9 +64,11 @@ class ArrayBackend:
         xp = self._lib.xp
         return np.array([int(xp.count_nonzero(xp.isnan(column))) for column in values])
 
-    def sketch(self, values: list[Array], weight: HostArray | None) -> HostArray:
+    def sketch(
+        self, values: list[Array], weight: HostArray | None
+    ) -> list[tuple[HostArray, HostArray]]:
         put = self._weight(weight)
-        return np.stack([coding.bucket_weights(self._lib, column, put) for column in values])
+        return [coding.bucket_weights(self._lib, column, put) for column in values]
 
     def refine(
         self, values: list[Array], weight: HostArray | None, wanted: Sequence[HostArray | None]

@@ -31,10 +31,14 @@ def known(lib: Library, values: Array, weight: Array | None) -> tuple[Array, Arr
     return values[keep], None if weight is None else weight[keep]
 
 
-def bucket_weights(lib: Library, values: Array, weight: Array | None) -> HostArray:
-    """Weight of the known values in each bucket."""
+def bucket_weights(
+    lib: Library, values: Array, weight: Array | None
+) -> tuple[HostArray, HostArray]:
+    """The buckets that hold known values, and their weights."""
     some, some_weight = known(lib, values, weight)
-    return lib.to_host(lib.count(buckets(lib, some), BUCKETS, some_weight))
+    count = lib.to_host(lib.count(buckets(lib, some), BUCKETS, some_weight))
+    occupied = np.flatnonzero(count)
+    return occupied, count[occupied]
 
 
 def distinct(

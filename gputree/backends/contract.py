@@ -107,8 +107,8 @@ class Backend(Protocol):
         """How many values of each column are missing. Adds up over parts of the rows."""
         ...
 
-    def sketch(self, values: Values, weight: HostArray | None) -> HostArray:
-        """Weight of the known values in each bucket, (columns, BUCKETS); adds up likewise."""
+    def sketch(self, values: Values, weight: HostArray | None) -> list[tuple[HostArray, HostArray]]:
+        """The buckets of each column that hold known values, with their weights; adds up, too."""
         ...
 
     def refine(

@@ -119,12 +119,14 @@ class CpuBackend:
         self._workers.run(coding.count_missing, len(values), values, n_missing)
         return n_missing
 
-    def sketch(self, values: HostArray, weight: HostArray | None) -> HostArray:
+    def sketch(
+        self, values: HostArray, weight: HostArray | None
+    ) -> list[tuple[HostArray, HostArray]]:
         dtype = np.int32 if weight is None else np.int64
         counts = np.zeros((len(values), BUCKETS + 1), dtype)
         weights = _NONE if weight is None else weight
         self._workers.run(coding.count, len(values), values, weights, counts)
-        return counts[:, :BUCKETS]
+        return self._workers.map(lambda i: coding.occupied(counts[i]), range(len(values)))
 
     def refine(
         self, values: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]

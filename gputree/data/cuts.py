@@ -59,7 +59,7 @@ def find_cuts(
         listed = backend.refine(values, weight, [None] * len(columns))
         plans = [_Plan.of_values(value, count, max_bins) for value, count in listed]
     else:
-        plans = [_Plan(count, max_bins) for count in backend.sketch(values, weight)]
+        plans = [_Plan(*found, max_bins) for found in backend.sketch(values, weight)]
         wanted = [
             plan.wanted() if column.kind is Kind.NUMERIC else np.empty(0, np.int64)
             for plan, column in zip(plans, columns, strict=True)
@@ -96,12 +96,10 @@ def quantile_ranks(total: int, n_bins: int) -> HostArray:
 class _Plan:
     """What is known of one numeric feature, and what must still be asked."""
 
-    def __init__(self, count: HostArray, max_bins: int) -> None:
+    def __init__(self, occupied: HostArray, weight: HostArray, max_bins: int) -> None:
         self.max_bins = max_bins
-        self.occupied = np.flatnonzero(count)  # buckets that hold values
-        self.reached = np.cumsum(
-            count[self.occupied], dtype=np.int64
-        )  # weight up to the end of each of them
+        self.occupied = occupied  # buckets that hold values
+        self.reached = np.cumsum(weight)  # weight up to the end of each of them
         self.total = int(self.reached[-1]) if self.reached.size else 0
         self.known = np.zeros(len(self.occupied), bool)
         self.value: HostArray = np.empty(0)  # distinct values of the known buckets, sorted
@@ -111,7 +109,8 @@ class _Plan:
     @classmethod
     def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "_Plan":
         """A plan that knows every value, as if all were in one bucket."""
-        plan = cls(weight.sum(keepdims=True), max_bins)
+        in_use = np.zeros(min(1, len(value)), np.int64)
+        plan = cls(in_use, weight.sum(keepdims=True)[: len(in_use)], max_bins)
         plan.value, plan.weight = value, weight
         plan.place = np.zeros(len(value), np.int64)
         plan.known[:] = True

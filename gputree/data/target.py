@@ -12,7 +12,7 @@ import numpy as np
 
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 
-LARGEST_COUNT = 2**16  # weights up to here are taken for counts of rows
+LARGEST_COUNT = 2**24  # whole weights with a total up to here are taken for counts of rows
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ def value_target(y: HostArray, weight: HostArray | None) -> Target:
     if whole is not None:
         shifted[whole == 0] = 0.0  # outside the tree, and perhaps too far away for the scale
     largest = np.abs(shifted).max(axis=0)
-    # Small whole weights multiply as they are, so that a weight of 2 is exactly the row twice;
-    # others are brought below 2, so that they leave the bits of a sum to the targets.
-    down = 0
-    if whole is not None and whole.max() > LARGEST_COUNT:
-        down = exponent_of(whole.max()) - 1
+    # Counts of rows multiply as they are, so that a weight of 2 is exactly the row twice; other
+    # weights are brought below 2, so that they leave the bits of a sum to the targets.
     total = len(y) if whole is None else int(whole.sum())
+    down = 0
+    if whole is not None and total > LARGEST_COUNT:
+        down = exponent_of(whole.max()) - 1
     used = exponent_of(total) - down
     coarsest = max((most for most in largest if most), default=1.0)  # a constant has no scale
     # |sum| <= total * largest * 2**shift plus half a unit a row, which stays below 2**53.

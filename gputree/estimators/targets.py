@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from gputree.arrays import to_numpy
 from gputree.data.cells import is_missing
 from gputree.dtypes import HostArray
+
+MANY_LABELS = 2**16  # integer labels within a range so wide are looked up in a table
 
 
 def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -> HostArray:
@@ -48,6 +51,23 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
             f"has {len(target)}"
         )
     return np.asarray(target)
+
+
+def read_labels(y: Any, n_rows: int, estimator: str) -> tuple[HostArray, HostArray]:
+    """The classes, sorted, and the number of each row's class."""
+    label = column_or_1d(read_target(y, n_rows, estimator), warn=True)
+    if label.dtype.kind in "iu" and label.size:
+        low = int(label.min())
+        if int(label.max()) - low < MANY_LABELS:
+            # Counting is faster than sorting, and integers cannot be a continuous target.
+            offset = (label - label.dtype.type(low)).astype(np.int64)
+            is_used = np.bincount(offset) > 0
+            return (np.flatnonzero(is_used) + low).astype(label.dtype), (np.cumsum(is_used) - 1)[
+                offset
+            ]
+    check_classification_targets(label)
+    classes, number = np.unique(label, return_inverse=True)
+    return classes, number
 
 
 def class_factors(

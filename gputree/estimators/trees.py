@@ -4,14 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags
 
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator
-from gputree.estimators.targets import class_factors, read_target
+from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
 from gputree.tree.export import number_text, rows_text
 
@@ -158,9 +157,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     def _target(
         self, y: Any, n_rows: int, weight: HostArray | None
     ) -> tuple[Target, dict[str, Any]]:
-        label = column_or_1d(read_target(y, n_rows, type(self).__name__), warn=True)
-        check_classification_targets(label)
-        classes, number = np.unique(label, return_inverse=True)
+        classes, number = read_labels(y, n_rows, type(self).__name__)
         factor = class_factors(self.class_weight, self.priors, classes, number, weight)
         if factor is not None:
             weight = factor[number] * (1.0 if weight is None else weight)

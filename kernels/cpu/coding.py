@@ -68,6 +68,23 @@ def count(begin, end, values, weight, counts):
 
 
 @kernel
+def occupied(counts):
+    """The buckets that hold weight, and how much."""
+    n = 0
+    for at in range(BUCKETS):
+        n += counts[at] > 0
+    bucket = np.empty(n, np.int64)
+    weight = np.empty(n, np.int64)
+    n = 0
+    for at in range(BUCKETS):
+        if counts[at] > 0:
+            bucket[n] = at
+            weight[n] = counts[at]
+            n += 1
+    return bucket, weight
+
+
+@kernel
 def gather(values, weight, is_wanted, members, member_weight):
     """Values of one column in wanted buckets, with their weights; returns how many there are.
 
@@ -111,16 +128,17 @@ def tabulate(bucket_of_cut, missing_code, table):
 def encode(values, table, cut, code):
     """Codes of one column: how many cuts lie below each value; most buckets hold none."""
     bucket = np.empty(CHUNK_ROWS, np.uint32)
+    entry = np.empty(CHUNK_ROWS, np.uint32)
     for begin in range(0, values.shape[0], CHUNK_ROWS):
         n = min(CHUNK_ROWS, values.shape[0] - begin)
         find_buckets(values, begin, n, bucket)
         for i in range(n):
-            entry = table[bucket[i]]
-            if entry < MANY_CUTS:
-                code[begin + i] = entry
-            else:
-                first = entry % MANY_CUTS
+            entry[i] = table[bucket[i]]
+            code[begin + i] = entry[i]
+        for i in range(n):
+            if entry[i] >= MANY_CUTS:
+                first = entry[i] % MANY_CUTS
                 below = first
-                for k in range(first, first + entry // MANY_CUTS):
+                for k in range(first, first + entry[i] // MANY_CUTS):
                     below += values[begin + i] > cut[k]
                 code[begin + i] = below

@@ -35,13 +35,19 @@ def list_marked(begin, end, step, place, begins_at, stride, label, row_list, cel
     The class of a row is added to that, where there are classes.
     """
     has_classes = label.shape[0] > 0
+    own_row = np.empty(step + 1, np.uint32)
+    own_cell = np.empty(step + 1, np.uint32)
     for part in range(begin, end):
-        at = begins_at[part]
+        # Without a branch, as half of the rows have a place: what is not kept is overwritten.
+        n = 0
         for row in range(part * step, min((part + 1) * step, place.shape[0])):
-            if place[row] >= 0:
-                row_list[at] = row
-                cell[at] = place[row] * stride + (label[row] if has_classes else 0)
-                at += 1
+            own_row[n] = row
+            own_cell[n] = place[row] * stride + (label[row] if has_classes else 0)
+            n += place[row] >= 0
+        first = begins_at[part]
+        for i in range(n):
+            row_list[first + i] = own_row[i]
+            cell[first + i] = own_cell[i]
 
 
 @kernel

@@ -350,7 +350,7 @@ def search_rows(
                     continue
             codes = local[feature]
             n_seen = list_codes(codes, n, n_codes[feature], words, seen)
-            if n_seen == 1:
+            if n_seen <= 1:
                 continue
             add_rows(
                 cells, 0, codes, n, every_row, channel, amount, values, is_weighted, n_channels
