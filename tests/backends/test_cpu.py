@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends import registry
-from gputree.backends.cpu import CpuBackend, as_matrix
+from gputree.backends import cpu, cpu_rows, cpu_sums, registry
+from gputree.backends.cpu import CpuBackend
+from gputree.backends.cpu_values import as_matrix
 from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
@@ -85,6 +86,8 @@ def test_the_number_of_threads_does_not_change_a_model(n_threads):
         {"DIRECT_ROWS": 10_000},
         {"CHUNK_ROWS": 7},
         {"LEAST_ROWS": 5},
+        {"DIRECT_ROWS": 30, "CACHE_BYTES": 0},
+        {"DIRECT_ROWS": 30, "CACHE_BYTES": 0, "FEATURES_TOGETHER": 1},
         {"DIRECT_ROWS": 100, "CHUNK_ROWS": 64, "LEAST_ROWS": 64},
     ],
     ids=str,
@@ -94,7 +97,9 @@ def test_sizes_that_make_kernels_fast_do_not_change_a_model(monkeypatch, sizes):
     target = value_target(y[:, None] * 0.3, np.rint(weight))
     usual = model(CpuBackend(2), X, target)
     for name, size in sizes.items():
-        monkeypatch.setattr(f"gputree.backends.cpu.{name}", size)
+        for module in (cpu, cpu_rows, cpu_sums):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, size)
     assert model(CpuBackend(2), X, target) == usual
 
 

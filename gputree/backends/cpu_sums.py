@@ -1,0 +1,102 @@
+"""Histograms of nodes for the CPU backend: a few large ones together, many smaller one by one."""
+
+import numpy as np
+
+from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, chunks
+from gputree.backends.workers import Workers
+from gputree.data.target import Channels
+from gputree.dtypes import HostArray
+from gputree.kernels.cpu import histogram
+
+CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
+FEATURES_TOGETHER = 64  # a cache line of codes
+
+
+def sum_dtype(channels: Channels) -> type[np.int32] | type[np.int64]:
+    """Counts of rows fit into 32 bits; sums of weights and values need 64."""
+    return np.int32 if channels.is_classes and not channels.counts_rows else np.int64
+
+
+def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
+    """The histograms of some nodes, (nodes, places * channels)."""
+    channels, bins = rows.target.channels, rows.bins
+    sums = np.zeros((len(nodes), bins.width * channels.n), sum_dtype(channels))
+    if not len(nodes):
+        return sums
+    fits = sums.nbytes // len(bins.features) <= CACHE_BYTES and sums.size < 2**32
+    # Listing rows in ascending order looks at every row of the table.
+    are_few = 4 * int(rows.n_rows[nodes].sum()) < rows.target.n_rows
+    if fits and not (are_few and rows.layout.is_made):
+        _sum_together(workers, rows, nodes, sums)
+    else:
+        _sum_one_by_one(workers, rows, nodes, sums)
+    return sums
+
+
+def _sum_together(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
+    """Sum a few large nodes feature by feature, over their rows in ascending order."""
+    listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
+    is_all = len(listed) == rows.target.n_rows
+    weight, value = rows.weight, rows.value
+    workers.run(
+        histogram.tally,
+        len(rows.bins.features),
+        listed,
+        cell,
+        weight if is_all or not weight.size else weight[listed],
+        value if is_all or not value.size else value[:, listed],
+        rows.code,
+        rows.bins.offset,
+        rows.target.channels.n,
+        sums.reshape(-1),
+    )
+
+
+def _ascending(
+    workers: Workers, rows: CpuRows, nodes: HostArray, stride: int
+) -> tuple[HostArray, HostArray]:
+    """The rows of some nodes in ascending order, and the cell where each one's sums begin."""
+    place = np.full(rows.target.n_rows, -1, np.int32)
+    node, first, last = chunks(rows.start[nodes], rows.n_rows[nodes])
+    workers.run(histogram.mark, len(node), node.astype(np.int32), first, last, rows.order, place)
+    n_parts = -(-len(place) // CHUNK_ROWS)
+    n_marked = np.empty(n_parts, np.int64)
+    workers.run(histogram.count_marked, n_parts, CHUNK_ROWS, place, n_marked)
+    listed = np.empty(int(n_marked.sum()), np.uint32)
+    cell = np.empty(len(listed), np.uint32)
+    begins_at = np.cumsum(n_marked) - n_marked
+    workers.run(
+        histogram.list_marked,
+        n_parts,
+        CHUNK_ROWS,
+        place,
+        begins_at,
+        stride,
+        rows.label,
+        listed,
+        cell,
+    )
+    return listed, cell
+
+
+def _sum_one_by_one(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
+    """Sum many smaller nodes from codes laid out by row."""
+    n_features = len(rows.bins.features)
+    block = min(n_features, FEATURES_TOGETHER)
+    n_blocks = -(-n_features // block)
+    workers.run(
+        histogram.tally_nodes,
+        len(nodes) * n_blocks,
+        n_blocks,
+        block,
+        rows.start[nodes],
+        rows.n_rows[nodes],
+        rows.order,
+        rows.label,
+        rows.value,
+        rows.weight,
+        *rows.layout.of(rows, workers),
+        rows.bins.offset,
+        rows.target.channels.n,
+        sums,
+    )
