@@ -108,6 +108,7 @@ class CpuBackend:
     # Growing.
 
     def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
+        self._values = np.empty((0, 0))  # the values have been coded
         if target.weight is None:
             order = np.arange(target.n_rows, dtype=np.int32)
         else:
