@@ -156,6 +156,7 @@ class CpuBackend:
                 parent[lacking],
                 place[lacking],
                 sums,
+                work=len(lacking) * sums.shape[1],
             )
         ready = np.flatnonzero(is_large & (source >= 0))
         self._workers.run(
@@ -167,6 +168,7 @@ class CpuBackend:
             parent[ready],
             place[ready],
             sums,
+            work=len(ready) * sums.shape[1],
         )
         return CpuHist(rows, kin.node, place, sums)
 
@@ -226,13 +228,23 @@ class CpuBackend:
             rows.code,
             slot,
             n_left,
+            work=int((last - first).sum()),
         )
         n_child = np.bincount(move, n_left, minlength=len(moves.node)).astype(np.int64)
         left_at = running(n_left, move) + rows.start[moves.node][move]
         right_at = running(last - first - n_left, move) + (rows.start[moves.node] + n_child)[move]
         order = rows.order.copy()
         self._workers.run(
-            route.scatter, len(move), first, last, left_at, right_at, slot, rows.order, order
+            route.scatter,
+            len(move),
+            first,
+            last,
+            left_at,
+            right_at,
+            slot,
+            rows.order,
+            order,
+            work=int((last - first).sum()),
         )
         return with_children(rows, moves, order, n_child)
 
@@ -302,7 +314,14 @@ class CpuBackend:
     ) -> None:
         place = hist.place[chosen]
         self._workers.run(
-            split.search_hist, len(chosen), place, hist.sums, bins.offset, bins.n_values, *common
+            split.search_hist,
+            len(chosen),
+            place,
+            hist.sums,
+            bins.offset,
+            bins.n_values,
+            *common,
+            work=len(chosen) * bins.width,
         )
 
     def _search_rows(
@@ -328,4 +347,5 @@ class CpuBackend:
             bins.n_codes,
             bins.n_values,
             *common,
+            work=int(rows.n_rows[node].sum()) * len(bins.features),
         )

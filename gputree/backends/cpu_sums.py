@@ -99,4 +99,5 @@ def _sum_one_by_one(workers: Workers, rows: CpuRows, nodes: HostArray, sums: Hos
         rows.bins.offset,
         rows.target.channels.n,
         sums,
+        work=int(rows.n_rows[nodes].sum()) * n_features,
     )

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 SHARES = 4  # ranges a thread: small enough that none waits long for the others
+LEAST_WORK = 50_000  # cells or rows of a range: some 50 microseconds, what handing it out takes
 
 
 def available_cores() -> int:
@@ -22,9 +23,21 @@ class Workers:
         self.n_threads = n_threads
         self._pool: ThreadPoolExecutor | None = None
 
-    def run(self, kernel: Callable[..., None], n_items: int, *args: Any, least: int = 1) -> None:
-        """Call kernel(begin, end, *args) for ranges that cover all items, each at least `least`."""
+    def run(
+        self,
+        kernel: Callable[..., None],
+        n_items: int,
+        *args: Any,
+        least: int = 1,
+        work: int | None = None,
+    ) -> None:
+        """Call kernel(begin, end, *args) for ranges that cover all items, each at least `least`.
+
+        `work` is how many cells or rows all items visit together; little work is not shared out.
+        """
         n_ranges = min(self.n_threads * SHARES, max(1, n_items // least))
+        if work is not None:
+            n_ranges = min(n_ranges, max(1, work // LEAST_WORK))
         if self.n_threads == 1 or n_ranges == 1:
             kernel(0, n_items, *args)
             return

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends.workers import Workers, available_cores
+from gputree.backends.workers import LEAST_WORK, Workers, available_cores
 
 
 def ranges(n_threads, n_items, least):
@@ -57,3 +57,11 @@ def test_an_error_in_a_thread_is_an_error(n_threads):
 
 def test_this_process_may_use_a_core():
     assert available_cores() >= 1
+
+
+@pytest.mark.parametrize(("work", "n_ranges"), [(0, 1), (3 * LEAST_WORK, 3), (10**9, 8)])
+def test_little_work_is_not_shared_out(work, n_ranges):
+    found = []
+    Workers(2).run(lambda begin, end: found.append((begin, end)), 1000, work=work)
+    assert len(found) == n_ranges
+    assert sum(end - begin for begin, end in found) == 1000
