@@ -18,8 +18,8 @@ BACKENDS = ("numpy", "numba", "torch", "cupy", "array_api_strict")
 _CPU_BACKENDS = ("numpy", "numba", "array_api_strict")
 _CUDA_BACKENDS = ("cupy", "torch")  # in order of preference
 
-# Cells (rows x features) from which compiled kernels fit a tree faster than NumPy, with the kernels
-# loaded and without; see benchmarks/crossover.py.
+# Cells (rows x features) from which compiled kernels roughly fit a tree faster than NumPy, with the
+# kernels loaded and without; benchmarks/crossover.py measures both on a machine.
 LOADED_CELLS = 100_000
 COLD_CELLS = 2_000_000
 _REMEDY = {
