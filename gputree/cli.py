@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,30 +106,35 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"gputree {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    train = commands.add_parser(
-        "train",
-        help="fit a decision tree to a table, print it and save it",
-        description="Fit a decision tree to a table, print it and save it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    train = _add_command(
+        commands, "train", _train, "fit a decision tree to a table, print it and save it", EXAMPLES
     )
-    train.set_defaults(run=_train)
-    _add_table_options(train)
     _add_data_options(train)
     _add_tree_options(train)
     _add_file_options(train)
-    bench = commands.add_parser(
-        "bench",
-        help="time gputree's backends and scikit-learn's trees on a table",
-        description="Time gputree's backends and scikit-learn's trees on a table, by turns.",
-        epilog=BENCH_EXAMPLES,
+    timing = "time gputree's backends and scikit-learn's trees on a table, by turns"
+    _add_bench_options(_add_command(commands, "bench", _bench, timing, BENCH_EXAMPLES))
+    return parser
+
+
+def _add_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    what: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    """A command that works on a table."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    bench.set_defaults(run=_bench)
-    _add_table_options(bench)
-    _add_bench_options(bench)
+    parser.set_defaults(run=run)
+    _add_table_options(parser)
     return parser
 
 

@@ -10,7 +10,6 @@ HostArray: TypeAlias = npt.NDArray[Any]
 
 SUM = np.int64  # every statistic is an integer sum: adding in any order gives the same bits
 SCORE = np.float64  # totals stay below 2**53, so a sum becomes a float without rounding
-NODE = np.int32  # a node number; a tree has fewer nodes than twice its rows
 FEATURE = np.int32
 LEVEL = np.int32  # the number of a category; MISSING_LEVEL where there is none
 SLOT = np.uint8  # the number of a child below its node

@@ -176,16 +176,18 @@ def settle(node, best, left, total, missing_weight, shape, score, winner, left_s
 
 
 @kernel
-def feature_at(turn, rank, node, n_drawn):
-    """The feature to try at some turn, -1 to skip it.
+def feature_at(turn, rank, node, n_drawn, is_found):
+    """The feature to try at some turn, -1 to skip it; `rank` is empty where all are tried.
 
     Drawn features are tried in their own order, so that ties go to the lower one; the others
-    follow in the order of the draw.
+    follow in the order of the draw, until one can be split.
     """
+    if rank.shape[0] == 0:
+        return turn
     n_features = rank.shape[1]
     if turn < n_features:
         return turn if rank[node, turn] < n_drawn else -1
-    if turn - n_features < n_drawn:
+    if is_found or turn - n_features < n_drawn:
         return -1
     for feature in range(n_features):
         if rank[node, feature] == turn - n_features:
@@ -219,13 +221,9 @@ def search_hist(
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
-            feature = turn
-            if rank.shape[0] > 0:
-                if turn >= n_features and best[SCORE] > -np.inf:
-                    break
-                feature = feature_at(turn, rank, node, n_drawn)
-                if feature < 0:
-                    continue
+            feature = feature_at(turn, rank, node, n_drawn, best[SCORE] > -np.inf)
+            if feature < 0:
+                continue
             base = offset[feature] * n_channels
             n_seen = 0
             for code in range(n_values[feature]):
@@ -341,13 +339,9 @@ def search_rows(
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
-            feature = turn
-            if rank.shape[0] > 0:
-                if turn >= n_features and best[SCORE] > -np.inf:
-                    break
-                feature = feature_at(turn, rank, node, n_drawn)
-                if feature < 0:
-                    continue
+            feature = feature_at(turn, rank, node, n_drawn, best[SCORE] > -np.inf)
+            if feature < 0:
+                continue
             codes = local[feature]
             n_seen = list_codes(codes, n, n_codes[feature], words, seen)
             if n_seen <= 1:
