@@ -192,8 +192,8 @@ class ArrayBackend:
 
     compile_seconds = 0.0
 
-    def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
-        return bins.width * channels.n * np.dtype(SUM).itemsize
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        return np.full(len(n_rows), bins.width * channels.n * np.dtype(SUM).itemsize)
 
     def bytes_held(self, data: Array, rows: ArrayRows | None) -> int:
         arrays = [data]

@@ -165,8 +165,8 @@ class Backend(Protocol):
         """The leaf of each row of a table of values."""
         ...
 
-    def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
-        """What the sums of one node occupy."""
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        """What searching nodes of so many rows occupies, mostly their sums; (nodes,)."""
         ...
 
     def bytes_held(self, data: Data, rows: Rows | None) -> int:

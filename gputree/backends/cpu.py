@@ -289,8 +289,10 @@ class CpuBackend:
     def compile_seconds(self) -> float:
         return COMPILE_TIME.seconds
 
-    def bytes_per_node(self, bins: Bins, channels: Channels) -> int:
-        return bins.width * channels.n * np.dtype(sum_dtype(channels)).itemsize
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        sums = bins.width * channels.n * np.dtype(sum_dtype(channels)).itemsize
+        outcome = 8 * (len(bins.features) + channels.n)  # order of the features drawn, left sums
+        return np.where(n_rows > DIRECT_ROWS, sums, outcome)
 
     def bytes_held(self, data: HostArray, rows: CpuRows | None) -> int:
         held = data.nbytes

@@ -72,7 +72,6 @@ class TreeEstimator(BaseEstimator):
         if dataset is not X:
             seconds = dataset.seconds | seconds
             compile_seconds += dataset.compile_seconds
-        hist_bytes = grown.peak_hists * backend.bytes_per_node(dataset.bins, target.channels)
         self.fit_report_ = FitReport(
             backend=backend.name,
             device=backend.device,
@@ -80,7 +79,7 @@ class TreeEstimator(BaseEstimator):
             n_rows=dataset.n_rows,
             n_features=dataset.n_features,
             n_nodes=tree.n_nodes,
-            peak_bytes=backend.bytes_held(dataset.data, grown.rows) + hist_bytes,
+            peak_bytes=backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes,
             compile_seconds=compile_seconds,
             seconds=seconds | {"total": time.perf_counter() - start},
         )

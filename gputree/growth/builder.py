@@ -13,7 +13,7 @@ from gputree.data.target import Target
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST
 from gputree.growth.draft import Draft, Layout
-from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue
+from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue, n_within
 from gputree.growth.rules import Rules
 
 
@@ -24,7 +24,7 @@ class Grown:
     draft: Draft
     layout: Layout
     rows: Rows  # each at its last node
-    peak_hists: int  # the most sums of nodes that were held at once
+    peak_bytes: int  # the most that sums of nodes took at once
 
 
 def grow(
@@ -36,7 +36,7 @@ def grow(
     while (batch := growth.queue.pop(growth.frontier)) is not None:
         growth.split(batch)
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_hists)
+    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes)
 
 
 class _Growth:
@@ -46,7 +46,7 @@ class _Growth:
         self, backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
     ) -> None:
         self.backend, self.rules = backend, rules
-        self.n_features = len(bins.features)
+        self.bins = bins
         self.rows = backend.begin(data, bins, target)
         self.draft = Draft(bins, target.channels, target.totals, rules.seed)
         self.queue: Queue = (
@@ -54,9 +54,9 @@ class _Growth:
         )
         # Half of the budget is for sums that are kept to derive children's from, half for those at
         # hand: of each node divided two children are searched and one or two tallied.
-        self.capacity = max(1, budget // backend.bytes_per_node(bins, target.channels))
-        self.frontier = max(1, self.capacity // 8)
-        self.peak_hists = 0
+        self.budget = budget
+        self.frontier = budget // 8
+        self.peak_bytes = 0
 
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
@@ -66,9 +66,10 @@ class _Growth:
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
         children = (moves.first_child[:, None] + np.arange(2)).ravel()
-        step = max(1, self.capacity // 4)
-        for first in range(0, len(children), step):
-            self.search(children[first : first + step], None)
+        while children.size:
+            n = n_within(self._bytes_of(children), self.budget // 4)
+            self.search(children[:n], None)
+            children = children[n:]
 
     def search(self, nodes: HostArray, above: Batch | None) -> None:
         """Find the best splits of some nodes and queue those that will be split.
@@ -86,12 +87,13 @@ class _Growth:
             return
         built = self.backend.tally(self.rows, tallied)
         hist = self.backend.derive(built, kin, None if above is None else above.hist)
-        kept = self.queue.hists(above) + len(wanted)
-        self.peak_hists = max(self.peak_hists, kept + len(tallied))
-        search = self.rules.search(self.draft, wanted, self.n_features)
+        n_bytes = self._bytes_of(wanted)
+        kept = self.queue.bytes_kept(above) + int(n_bytes.sum())
+        self.peak_bytes = max(self.peak_bytes, kept + int(self._bytes_of(tallied).sum()))
+        search = self.rules.search(self.draft, wanted, len(self.bins.features))
         splits = self.backend.best_splits(hist, search)
         self.draft.note(wanted, splits)
-        self._enqueue(wanted, hist if kept <= self.capacity // 2 else None)
+        self._enqueue(wanted, n_bytes, hist if kept <= self.budget // 2 else None)
 
     def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
@@ -110,7 +112,12 @@ class _Growth:
             Kin(wanted, place[family], np.where(is_tallied, -1, above.place[family])),
         )
 
-    def _enqueue(self, nodes: HostArray, hist: Hist | None) -> None:
+    def _bytes_of(self, nodes: HostArray) -> HostArray:
+        channels = self.draft.channels
+        n_rows = channels.rows_of(self.draft.sums[nodes])
+        return self.backend.hist_bytes(self.bins, channels, n_rows)
+
+    def _enqueue(self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None) -> None:
         score = self.draft.score[nodes]
         suffices = self.rules.suffices(score)
         if not self.draft.channels.is_classes:
@@ -122,6 +129,12 @@ class _Growth:
                 low, high = np.moveaxis(self.backend.span(self.rows, nodes[doubtful]), 2, 0)
                 suffices[doubtful] = (low < high).any(axis=1)
         chosen = np.flatnonzero(suffices)
-        n_hists = 0 if hist is None else len(nodes)
-        batch = Batch(nodes[chosen], HOST.trim(score[chosen]), chosen, hist, n_hists)
+        batch = Batch(
+            node=nodes[chosen],
+            priority=HOST.trim(score[chosen]),
+            place=chosen,
+            hist=hist,
+            n_bytes=n_bytes[chosen],
+            hist_bytes=0 if hist is None else int(n_bytes.sum()),
+        )
         self.queue.push(batch, self.draft.parent[nodes[chosen]])

@@ -23,12 +23,17 @@ class Batch:
     priority: HostArray  # (nodes,) comparable worth of each split
     place: HostArray  # (nodes,) where each one's sums are in `hist`
     hist: Hist | None  # None where the budget does not allow to keep it
-    n_hists: int  # how many nodes' sums `hist` holds
+    n_bytes: HostArray  # (nodes,) what each one's sums take, and each of its children's at most
+    hist_bytes: int  # what `hist` takes
 
     def __getitem__(self, index: HostArray | slice) -> "Batch":
         """A piece of the batch; the sums stay together."""
         return replace(
-            self, node=self.node[index], priority=self.priority[index], place=self.place[index]
+            self,
+            node=self.node[index],
+            priority=self.priority[index],
+            place=self.place[index],
+            n_bytes=self.n_bytes[index],
         )
 
 
@@ -40,15 +45,15 @@ class Queue(Protocol):
         ...
 
     def pop(self, limit: int) -> Batch | None:
-        """The next nodes to divide, at most `limit`, of one batch; None at the end."""
+        """The next nodes to divide, of one batch and within `limit` bytes; None at the end."""
         ...
 
     def kept(self, n_nodes: int) -> HostArray:
         """Which nodes of the draft are inner nodes of the tree."""
         ...
 
-    def hists(self, beside: Batch | None = None) -> int:
-        """How many nodes' sums are kept for nodes to come, and by a batch that was handed out."""
+    def bytes_kept(self, beside: Batch | None = None) -> int:
+        """Bytes of sums kept for nodes to come, and by a batch that was handed out."""
         ...
 
 
@@ -67,9 +72,10 @@ class FirstInFirstOut:
         if not self._batches:
             return None
         batch = self._batches.popleft()
-        if len(batch.node) > limit:
-            self._batches.appendleft(batch[limit:])
-            batch = batch[:limit]
+        n = n_within(batch.n_bytes, limit)
+        if n < len(batch.node):
+            self._batches.appendleft(batch[n:])
+            batch = batch[:n]
         self._split.append(batch.node)
         return batch
 
@@ -79,8 +85,8 @@ class FirstInFirstOut:
             is_split[np.concatenate(self._split)] = True
         return is_split
 
-    def hists(self, beside: Batch | None = None) -> int:
-        return _count_hists([*self._batches, beside])
+    def bytes_kept(self, beside: Batch | None = None) -> int:
+        return _sum_bytes([*self._batches, beside])
 
 
 class BestFirst:
@@ -117,18 +123,20 @@ class BestFirst:
             node
             for _, _, node in ahead
             if node not in self._children and self._batch[node][0] is batch
-        ][:limit]
-        for node in chosen:
+        ]
+        piece = batch[np.array([self._batch[node][1] for node in chosen])]
+        piece = piece[: n_within(piece.n_bytes, limit)]
+        for node in piece.node.tolist():
             self._children[node] = []
-        return batch[np.array([self._batch[node][1] for node in chosen])]
+        return piece
 
     def kept(self, n_nodes: int) -> HostArray:
         is_split = np.zeros(n_nodes, bool)
         is_split[np.array(self._settled, np.int64)] = True
         return is_split
 
-    def hists(self, beside: Batch | None = None) -> int:
-        return _count_hists([*(batch for batch, _ in self._batch.values()), beside])
+    def bytes_kept(self, beside: Batch | None = None) -> int:
+        return _sum_bytes([*(batch for batch, _ in self._batch.values()), beside])
 
     def _settle(self) -> None:
         """Give turns to the nodes whose children are known."""
@@ -146,7 +154,12 @@ class BestFirst:
         self._arrivals += 1
 
 
-def _count_hists(batches: list[Batch | None]) -> int:
+def n_within(n_bytes: HostArray, limit: int) -> int:
+    """How many nodes, from the first on, stay within the limit; always one."""
+    return max(1, int(np.searchsorted(np.cumsum(n_bytes), limit, side="right")))
+
+
+def _sum_bytes(batches: list[Batch | None]) -> int:
     """Pieces of one batch share their sums."""
-    shared = {id(batch.hist): batch.n_hists for batch in batches if batch is not None}
+    shared = {id(batch.hist): batch.hist_bytes for batch in batches if batch is not None}
     return sum(shared.values())

@@ -13,9 +13,9 @@ def kernel(function):
     of a score are part of the contract.
     """
     try:
-        return njit(nogil=True, cache=True)(function)
+        return njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:  # no place for a cache: a read-only installation without a home folder
-        return njit(nogil=True)(function)
+        return njit(nogil=True, error_model="numpy")(function)
 
 
 class CompileTime(event.Listener):

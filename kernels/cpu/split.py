@@ -9,22 +9,34 @@ import numpy as np
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.two_classes import (
+    EXACT_WEIGHT,
+    consider_codes,
+    consider_rows,
+    count_packed,
+    pack,
+)
+from gputree.kernels.cpu.winner import (
+    CLEARLY_LESS,
+    CODE,
+    FEATURE,
+    N_ENTRIES,
+    NEXT,
+    SCORE,
+    SIDE,
+    TRIMMED,
+    crown,
+    forget,
+)
 
 BETWEEN, INFORMATION, CORRECTED = 0, 1, 2  # numbers of the formulas
 FORMULAS = {"between": BETWEEN, "information": INFORMATION, "corrected": CORRECTED}
-
-# A candidate whose score is below the best one's by more than this share cannot win, not even
-# after both are trimmed; it is refused without a division.
-CLEARLY_LESS = 1.0 - 2.0**-30
 
 trim = SCALAR.trim
 apart_step = SCALAR.apart_step
 room = SCALAR.room
 told_step = SCALAR.told_step
 larger = SCALAR.larger
-
-# Entries of `best`: the winner so far. Whole numbers are exact as float64.
-TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
 
 WORD_BITS = 64
 NARROW_WORDS = 16  # up to 1024 codes are listed from a bit set; more are sorted
@@ -54,18 +66,6 @@ def rows_at(cells, at, shape):
     if counts_rows:
         return np.int64(cells[at + n_channels - 1])
     return weight_at(cells, at, is_classes, n_scored)
-
-
-@kernel
-def forget(best, left):
-    """No winner yet."""
-    best[TRIMMED] = -np.inf
-    best[SCORE] = -np.inf
-    best[FEATURE] = 0
-    best[CODE] = 0
-    best[NEXT] = -1
-    best[SIDE] = 0
-    left[:] = 0
 
 
 @kernel
@@ -135,12 +135,8 @@ def consider(
             if trimmed > trimmed_best:
                 trimmed_best = trimmed
                 floor = score * CLEARLY_LESS
-                best[TRIMMED] = trimmed
-                best[SCORE] = score
-                best[FEATURE] = feature
-                best[CODE] = seen[i]
-                best[NEXT] = seen[i + 1] if i + 1 < n_seen else -1
-                best[SIDE] = side
+                above = seen[i + 1] if i + 1 < n_seen else -1
+                crown(best, score, feature, seen[i], above, side)
                 for c in range(n_channels):
                     left[c] = running[c]
         if n_sides == 2:
@@ -157,6 +153,14 @@ def measure(total, shape, unit, total_real):
     for c in range(n_scored):
         total_real[c] = np.float64(total[first + c]) * unit[c]
     return weight_at(total, 0, is_classes, n_scored), rows_at(total, 0, shape)
+
+
+@kernel
+def are_two_classes(shape, rules, weight):
+    """Whether the quick search gives what the general one does."""
+    is_classes, n_scored, counts_rows, _ = shape
+    is_pair = is_classes and n_scored == 2 and not counts_rows
+    return is_pair and rules[0] == BETWEEN and weight <= EXACT_WEIGHT
 
 
 @kernel
@@ -204,12 +208,14 @@ def search_hist(
     is_classes, n_scored, _, n_channels = shape
     n_features = n_values.shape[0]
     seen = np.empty(n_values.max(), np.int64)
+    scratch = np.empty((3, n_values.max()))
+    least = max(rules[1], rules[2])
     total_real = np.empty(n_scored)
     running, left, total = (
         np.empty(n_channels, np.int64), np.empty(n_channels, np.int64),
         np.empty(n_channels, np.int64),
     )  # fmt: skip
-    best = np.empty(6)
+    best = np.empty(N_ENTRIES)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
     for node in range(begin, end):
         cells = hist[place[node]]
@@ -218,6 +224,7 @@ def search_hist(
             for c in range(n_channels):
                 total[c] += cells[code * n_channels + c]
         weight, n_rows = measure(total, shape, unit, total_real)
+        is_pair = are_two_classes(shape, rules, weight)
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
@@ -225,11 +232,6 @@ def search_hist(
             if feature < 0:
                 continue
             base = offset[feature] * n_channels
-            n_seen = 0
-            for code in range(n_values[feature]):
-                if weight_at(cells, base + code * n_channels, is_classes, n_scored) > 0:
-                    seen[n_seen] = code
-                    n_seen += 1
             missing_code = -1
             lost = np.int64(0)
             if offset[feature + 1] - offset[feature] > n_values[feature]:
@@ -238,10 +240,20 @@ def search_hist(
                 if lost > 0:
                     missing_code = n_values[feature]
             before = best[TRIMMED]
-            consider(
-                feature, cells, base, seen, n_seen, missing_code, running, total_real, weight,
-                n_rows, shape, rules, unit, best, left,
-            )  # fmt: skip
+            if is_pair and missing_code < 0:
+                consider_codes(
+                    feature, cells, base, n_values[feature], total, least, scratch, best, left
+                )
+            else:
+                n_seen = 0
+                for code in range(n_values[feature]):
+                    if weight_at(cells, base + code * n_channels, is_classes, n_scored) > 0:
+                        seen[n_seen] = code
+                        n_seen += 1
+                consider(
+                    feature, cells, base, seen, n_seen, missing_code, running, total_real, weight,
+                    n_rows, shape, rules, unit, best, left,
+                )  # fmt: skip
             if best[TRIMMED] > before:
                 missing_weight = lost
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
@@ -321,13 +333,17 @@ def search_rows(
     amount = np.ones(most_rows, np.int64)
     values = np.empty((value.shape[0], most_rows), np.int64)
     one_code = np.zeros(most_rows, np.uint8)
+    counts = np.zeros(most, np.int32)
+    packed = np.empty(most_rows, np.int32)
+    scratch = np.empty((3, max(most, most_rows)))
+    least = max(rules[1], rules[2])
     every_row = np.arange(most_rows).astype(np.uint32)
     total_real = np.empty(n_scored)
     running, left, total = (
         np.empty(n_channels, np.int64), np.empty(n_channels, np.int64),
         np.empty(n_channels, np.int64),
     )  # fmt: skip
-    best = np.empty(6)
+    best = np.empty(N_ENTRIES)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
     for node in range(begin, end):
         n = n_rows_of[node]
@@ -336,6 +352,9 @@ def search_rows(
         total[:] = 0
         add_rows(total, 0, one_code, n, every_row, channel, amount, values, is_weighted, n_channels)
         weight, n_rows = measure(total, shape, unit, total_real)
+        is_pair = are_two_classes(shape, rules, weight)
+        if is_pair:
+            pack(n, channel, packed)
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
@@ -345,6 +364,13 @@ def search_rows(
             codes = local[feature]
             n_seen = list_codes(codes, n, n_codes[feature], words, seen)
             if n_seen <= 1:
+                continue
+            before = best[TRIMMED]
+            if is_pair and seen[n_seen - 1] < n_values[feature]:
+                count_packed(codes, n, packed, counts)
+                consider_rows(feature, counts, seen, n_seen, total, least, scratch, best, left)
+                if best[TRIMMED] > before:
+                    missing_weight = np.int64(0)
                 continue
             add_rows(
                 cells, 0, codes, n, every_row, channel, amount, values, is_weighted, n_channels
@@ -356,7 +382,6 @@ def search_rows(
                 missing_code = seen[n_seen - 1]
                 lost = weight_at(cells, missing_code * n_channels, is_classes, n_scored)
                 n_known -= 1
-            before = best[TRIMMED]
             consider(
                 feature, cells, 0, seen, n_known, missing_code, running, total_real, weight, n_rows,
                 shape, rules, unit, best, left,

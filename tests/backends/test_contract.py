@@ -629,7 +629,8 @@ def test_levels_walk_by_their_numbers(backend):
 
 def test_the_sums_of_a_node_take_eight_bytes_a_place_and_channel(backend):
     bins = Bins((coded([0, 1, None]), coded([0, 1])))
-    assert backend.bytes_per_node(bins, Channels(3, True, True)) == 8 * 5 * 4
+    n_bytes = backend.hist_bytes(bins, Channels(3, True, True), np.array([10_000, 1_000_000]))
+    assert n_bytes.tolist() == [8 * 5 * 4] * 2
 
 
 def test_rows_are_held_beside_the_codes(backend):

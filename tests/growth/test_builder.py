@@ -30,8 +30,8 @@ class Scripted:
         self.channels = target.channels
         return "rows"
 
-    def bytes_per_node(self, bins, channels):
-        return 1
+    def hist_bytes(self, bins, channels, n_rows):
+        return np.ones(len(n_rows), np.int64)
 
     def tally(self, rows, nodes):
         self.said.append(("tally", nodes.tolist()))
@@ -231,14 +231,14 @@ def test_no_budget_changes_the_tree(budget, max_leaves):
 
 def test_the_sums_of_parents_are_held_until_those_of_the_children_are_derived():
     """One parent, two children searched, one of them tallied."""
-    assert grown(Scripted({0: (1.0, [3, 2])}), classes(6, 4)).peak_hists == 4
+    assert grown(Scripted({0: (1.0, [3, 2])}), classes(6, 4)).peak_bytes == 4
 
 
 @pytest.mark.parametrize("budget", [8, 12, 16, 40])
 def test_the_sums_held_at_once_stay_within_the_budget(budget):
     backend = Scripted(full_script(5))
     found = grown(backend, classes(32, 32), budget)
-    assert 1 < found.peak_hists <= budget
+    assert 1 < found.peak_bytes <= budget
     assert len(found.layout.node) == 63
 
 
@@ -288,7 +288,7 @@ def test_priorities_that_differ_by_rounding_only_tie():
 def test_a_root_that_may_not_be_split_is_not_even_tallied():
     backend = Scripted({})
     found = grown(backend, classes(6, 0))
-    assert (backend.said, shape(found), found.peak_hists) == ([], [-1], 0)
+    assert (backend.said, shape(found), found.peak_bytes) == ([], [-1], 0)
 
 
 def test_a_node_without_an_admissible_split_is_a_leaf():

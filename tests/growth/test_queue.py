@@ -16,7 +16,9 @@ NO_PARENT = np.array([-1])
 def batch(nodes, priority=None, hist=None):
     nodes = np.array(nodes)
     priority = np.zeros(len(nodes)) if priority is None else np.array(priority, np.float64)
-    return Batch(nodes, priority, np.arange(len(nodes)), hist, 0 if hist is None else len(nodes))
+    ones = np.ones(len(nodes), np.int64)
+    n_bytes = 0 if hist is None else len(nodes)
+    return Batch(nodes, priority, np.arange(len(nodes)), hist, ones, n_bytes)
 
 
 def popped(queue, limit):
@@ -28,7 +30,8 @@ def popped(queue, limit):
 
 
 def test_a_piece_of_a_batch_keeps_what_belongs_to_its_nodes():
-    whole = Batch(np.array([7, 8, 9]), np.array([0.1, 0.2, 0.3]), np.array([2, 4, 5]), "hist", 6)
+    place, n_bytes = np.array([2, 4, 5]), np.array([10, 20, 30])
+    whole = Batch(np.array([7, 8, 9]), np.array([0.1, 0.2, 0.3]), place, "hist", n_bytes, 60)
     piece = whole[np.array([2, 0])]
     assert piece.node.tolist() == [9, 7]
     assert piece.priority.tolist() == [0.3, 0.1]
@@ -78,11 +81,11 @@ def test_a_queue_knows_how_many_sums_it_keeps():
     queue = FirstInFirstOut()
     queue.push(batch([0, 1, 2], hist="hist"), np.zeros(3))
     queue.push(batch([5]), np.zeros(1))
-    assert queue.hists() == 3
+    assert queue.bytes_kept() == 3
     queue.pop(2)
-    assert queue.hists() == 3  # the sums of a batch stay together until its last piece
+    assert queue.bytes_kept() == 3  # the sums of a batch stay together until its last piece
     queue.pop(2)
-    assert queue.hists() == 0
+    assert queue.bytes_kept() == 0
 
 
 # Best first.
@@ -186,11 +189,11 @@ def test_best_first_stops_when_there_are_enough_leaves():
 def test_best_first_forgets_the_sums_of_batches_that_are_done():
     queue = BestFirst(5)
     queue.push(batch([0], [1.0], hist="first"), NO_PARENT)
-    assert queue.hists() == 1
+    assert queue.bytes_kept() == 1
     queue.pop(5)
     queue.push(batch([1, 2], [2.0, 3.0], hist="second"), np.array([0, 0]))
     queue.pop(1)  # gives node 0 its turn
-    assert queue.hists() == 2
+    assert queue.bytes_kept() == 2
 
 
 def test_best_first_with_nothing_to_split_keeps_nothing():
