@@ -4,13 +4,13 @@ With NumPy it is the fallback that is always there and the oracle of all other b
 live beside it: `coding` (values to codes) and `scan` (the search for splits).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gputree.backends import coding
-from gputree.backends.contract import Kin, Moves, Search, Splits
+from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
@@ -188,7 +188,12 @@ class ArrayBackend:
             )
         return self._lib.to_host(node)
 
-    # Costs.
+    # Lanes and costs.
+
+    n_lanes = 1
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return [task(item) for item in items]
 
     compile_seconds = 0.0
 

@@ -20,9 +20,9 @@ Every number that crosses the contract is an integer, or a float64 computed from
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,9 @@ Values: TypeAlias = Any
 Data: TypeAlias = Any
 Rows: TypeAlias = Any
 Hist: TypeAlias = Any
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 NO_SPLIT = -np.inf  # score of a node without an admissible split
 
@@ -94,13 +97,25 @@ class Backend(Protocol):
         """Time spent compiling kernels since the process began."""
         ...
 
+    @property
+    def n_lanes(self) -> int:
+        """How many tasks `each` runs at the same time."""
+        ...
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The results of a task for each item, in order; tasks may call the verbs of binning."""
+        ...
+
     # Once a fit, a few columns at a time.
     def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Data:
         """Room for the codes of a table, none of which reaches `most_codes`."""
         ...
 
     def hold(self, columns: Sequence[Column]) -> Values:
-        """Bring the values of some columns to where the backend computes, until the next call."""
+        """Bring the values of some columns to where the backend computes.
+
+        They stay there until the next call in the same lane.
+        """
         ...
 
     def count_missing(self, values: Values) -> HostArray:

@@ -4,29 +4,31 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 `DIRECT_ROWS` is searched straight from its rows, with the same result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Kin, Moves, Search, Splits
+from gputree.backends import cpu_values
+from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
+from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, chunks, running, with_children
 from gputree.backends.cpu_sums import sum_dtype, sum_nodes
-from gputree.backends.cpu_values import NONE, as_matrix, distinct, floats
+from gputree.backends.cpu_values import NONE, CpuValues, as_matrix, floats
 from gputree.backends.units import relative_units
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.cuts import LISTED_ROWS, bucket_of, searched_codes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, HostArray, code_dtype
-from gputree.kernels.buckets import BUCKETS
-from gputree.kernels.cpu import coding, histogram, predict, route, split
+from gputree.kernels.cpu import histogram, predict, route, split
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.tree.tree import Tree
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
+
+MOST_LANES = 16  # each needs room to count the buckets of one column at least
 
 
 @dataclass(frozen=True)
@@ -47,68 +49,53 @@ class CpuBackend:
 
     def __init__(self, n_threads: int) -> None:
         self._workers = Workers(n_threads)
-        self._values = np.empty((0, 0))
+        self._lanes = Lanes()
 
     # Values to codes.
 
     def reserve(self, n_features: int, n_rows: int, most_codes: int) -> HostArray:
         return np.empty((n_features, n_rows), code_dtype(most_codes))
 
-    def hold(self, columns: Sequence[Column]) -> HostArray:
-        arrays = [floats(column) for column in columns]
-        values = self._scratch(len(arrays), len(arrays[0]), np.result_type(*arrays))
-        matrix = as_matrix(arrays)
-        if matrix is not None:
-            self._workers.run(coding.transpose, values.shape[1], matrix, values, least=LEAST_ROWS)
-        else:
-            for i, array in enumerate(arrays):
-                values[i] = array
-        return values
+    def hold(self, columns: Sequence[Column]) -> CpuValues:
+        return CpuValues.of(columns)
 
-    def count_missing(self, values: HostArray) -> HostArray:
-        n_missing = np.empty(len(values), np.int64)
-        self._workers.run(coding.count_missing, len(values), values, n_missing)
-        return n_missing
+    def count_missing(self, values: CpuValues) -> HostArray:
+        if values.n_missing is None:
+            found = self._workers.map(cpu_values.count_missing, values.blocks)
+            values.n_missing = np.concatenate(found)
+        return values.n_missing
 
     def sketch(
-        self, values: HostArray, weight: HostArray | None
+        self, values: CpuValues, weight: HostArray | None
     ) -> list[tuple[HostArray, HostArray]]:
-        dtype = np.int32 if weight is None else np.int64
-        counts = np.zeros((len(values), BUCKETS + 1), dtype)
-        weights = NONE if weight is None else weight
-        self._workers.run(coding.count, len(values), values, weights, counts)
-        return self._workers.map(lambda i: coding.occupied(counts[i]), range(len(values)))
+        found = self._workers.map(
+            lambda block: cpu_values.sketch(self._lanes.own, block, weight), values.blocks
+        )
+        values.n_missing = np.concatenate([n_missing for _, n_missing in found])
+        return [column for columns, _ in found for column in columns]
 
     def refine(
-        self, values: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]
+        self, values: CpuValues, weight: HostArray | None, wanted: Sequence[HostArray | None]
     ) -> list[tuple[HostArray, HostArray]]:
-        return self._workers.map(
-            lambda i: distinct(values[i], weight, wanted[i]), range(len(values))
+        found = self._workers.map(
+            lambda at: cpu_values.refine(self._lanes.own, at[0], weight, wanted[at[1]]),
+            values.with_places(),
         )
+        return [column for columns in found for column in columns]
 
     def encode(
-        self,
-        data: HostArray,
-        first_feature: int,
-        values: HostArray,
-        bins: Sequence[FeatureBins],
+        self, data: HostArray, first_feature: int, values: CpuValues, bins: Sequence[FeatureBins]
     ) -> None:
-        def encode_one(i: int) -> None:
-            code = data[first_feature + i]
-            if values.shape[1] <= LISTED_ROWS:
-                code[:] = searched_codes(values[i], bins[i])
-                return
-            cut = bins[i].cut
-            table = np.empty(BUCKETS + 1, np.uint32)
-            coding.tabulate(bucket_of(cut), bins[i].n_codes - 1, table)
-            coding.encode(values[i], table, cut, code)
-
-        self._workers.map(encode_one, range(len(values)))
+        code = data[first_feature : first_feature + len(bins)]
+        self._workers.map(
+            lambda at: cpu_values.encode(self._lanes.own, at[0], bins[at[1]], code[at[1]]),
+            values.with_places(),
+        )
 
     # Growing.
 
     def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
-        self._values = np.empty((0, 0))  # the values have been coded
+        self._lanes.clear()  # the values have been coded
         if target.weight is None:
             order = np.arange(target.n_rows, dtype=np.int32)
         else:
@@ -283,7 +270,14 @@ class CpuBackend:
         )
         return leaf
 
-    # Costs.
+    # Lanes and costs.
+
+    @property
+    def n_lanes(self) -> int:
+        return min(self._workers.n_threads, MOST_LANES)
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return self._workers.map(task, items)
 
     @property
     def compile_seconds(self) -> float:
@@ -302,14 +296,6 @@ class CpuBackend:
         return held
 
     # Helpers.
-
-    def _scratch(self, n_columns: int, n_rows: int, dtype: np.dtype[Any]) -> HostArray:
-        """Room for values, kept from one block of columns to the next: new memory is slow."""
-        if self._values.dtype != dtype or self._values.shape[1] != n_rows:
-            self._values = np.empty((0, n_rows), dtype)
-        if len(self._values) < n_columns:
-            self._values = np.empty((n_columns, n_rows), dtype)
-        return self._values[:n_columns]
 
     def _search_sums(
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]

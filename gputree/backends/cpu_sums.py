@@ -49,6 +49,7 @@ def _sum_together(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostA
         rows.bins.offset,
         rows.target.channels.n,
         sums.reshape(-1),
+        shares=1,
     )
 
 

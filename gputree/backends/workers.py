@@ -1,9 +1,12 @@
 """Threads that run kernels over ranges of items."""
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from gputree.backends.contract import Item, Result
 
 SHARES = 4  # ranges a thread: small enough that none waits long for the others
 LEAST_WORK = 50_000  # cells or rows of a range: some 50 microseconds, what handing it out takes
@@ -22,6 +25,7 @@ class Workers:
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
         self._pool: ThreadPoolExecutor | None = None
+        self._here = threading.local()
 
     def run(
         self,
@@ -29,13 +33,18 @@ class Workers:
         n_items: int,
         *args: Any,
         least: int = 1,
+        shares: int = SHARES,
         work: int | None = None,
     ) -> None:
         """Call kernel(begin, end, *args) for ranges that cover all items, each at least `least`.
 
-        `work` is how many cells or rows all items visit together; little work is not shared out.
+        A thread has `shares` ranges; one, where long ranges are quicker than their parts. `work` is
+        how many cells or rows all items visit together; little work is not shared out.
         """
-        n_ranges = min(self.n_threads * SHARES, max(1, n_items // least))
+        if self._is_inside:
+            kernel(0, n_items, *args)
+            return
+        n_ranges = min(self.n_threads * shares, max(1, n_items // least))
         if work is not None:
             n_ranges = min(n_ranges, max(1, work // LEAST_WORK))
         if self.n_threads == 1 or n_ranges == 1:
@@ -47,10 +56,19 @@ class Workers:
             range(n_ranges),
         )
 
-    def map(self, function: Callable[[int], Any], items: range) -> list[Any]:
-        """The results of a function of each item, in order."""
-        if self.n_threads == 1 or len(items) <= 1:
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The results of a function of each item, in order. Calls from inside a call run alone."""
+        if self.n_threads == 1 or len(items) <= 1 or self._is_inside:
             return [function(item) for item in items]
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="gputree")
+            self._pool = ThreadPoolExecutor(
+                self.n_threads, thread_name_prefix="gputree", initializer=self._enter
+            )
         return list(self._pool.map(function, items))
+
+    @property
+    def _is_inside(self) -> bool:
+        return getattr(self._here, "is_worker", False)
+
+    def _enter(self) -> None:
+        self._here.is_worker = True

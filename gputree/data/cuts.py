@@ -8,6 +8,7 @@ sampling. The values of a short table are listed at once.
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 LISTED_ROWS = 32_768  # up to here sorting a column is cheaper than clearing its buckets
 
-COLUMNS_AT_ONCE = 8  # 32 bytes a row of float32: what coding holds beside the codes
+# Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
+# buckets of each one take as much as 4 bytes of a million rows do.
+MOST_TOGETHER = 16
+BYTES_A_ROW = 16  # room for buckets, in all lanes
 
 
 def bin_table(
@@ -37,14 +41,25 @@ def bin_table(
     max_bins = int(max_bins)
     most_levels = max((len(column.levels or ()) for column in table.columns), default=0)
     data = backend.reserve(table.n_features, table.n_rows, max(max_bins, most_levels) + 1)
-    features: list[FeatureBins] = []
-    for first in range(0, table.n_features, COLUMNS_AT_ONCE):
-        columns = table.columns[first : first + COLUMNS_AT_ONCE]
+
+    def code(block: range) -> list[FeatureBins]:
+        columns = table.columns[block.start : block.stop]
         values = backend.hold(columns)
         found = find_cuts(backend, columns, values, weight, max_bins)
-        backend.encode(data, first, values, found)
-        features += found
-    return Bins(tuple(features)), data
+        backend.encode(data, block.start, values, found)
+        return found
+
+    blocks = _blocks(table.n_features, table.n_rows, backend.n_lanes)
+    return Bins(tuple(chain.from_iterable(backend.each(code, blocks)))), data
+
+
+def _blocks(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
+    """Blocks of neighbouring features, about as many for each lane."""
+    at_once = BYTES_A_ROW * n_rows // (4 * BUCKETS)
+    most = min(max(1, at_once // n_lanes), MOST_TOGETHER) if n_rows > LISTED_ROWS else MOST_TOGETHER
+    n_blocks = min(n_features, n_lanes * -(-n_features // (most * n_lanes)))
+    bound = [-(-n_features * i // n_blocks) for i in range(n_blocks + 1)]
+    return [range(first, last) for first, last in pairwise(bound)]
 
 
 def find_cuts(

@@ -1,7 +1,9 @@
 """From values to buckets and codes.
 
-Rows are taken a chunk at a time: first the buckets of all its values, in a loop without branches
-that the compiler turns into vector instructions, then what is to be done with them.
+Values are read where they are, a chunk of rows at a time. All columns of a block are taken from a
+chunk while it is in the cache: neighbouring columns of a matrix share its cache lines. First come
+the buckets of all values, in loops without branches that the compiler turns into vector
+instructions, then what is to be done with them.
 """
 
 import numpy as np
@@ -12,59 +14,60 @@ from gputree.kernels.cpu.jit import kernel
 
 BUCKETS = buckets.BUCKETS
 CHUNK_ROWS = 1024
-MANY_CUTS = 65_536  # more than a feature can have
+INFINITY = np.int32(0x7F800000)  # the bits of a float32; those of NaN are higher
+ONE = np.uint32(1)
+CUT_BITS = np.uint32(16)
+MANY_CUTS = ONE << CUT_BITS  # more than a feature can have
 
 ordered_bucket = njit(buckets.ordered_bucket)
 
 
 @kernel
-def find_buckets(values, first, n, bucket):
-    """The buckets of `n` values from `first` on; BUCKETS for a missing one. -0.0 equals 0.0."""
-    for i in range(n):
-        value = values[first + i]
-        single = np.float32(np.float32(value) + np.float32(0.0))
-        at = ordered_bucket(single.view(np.int32))
-        bucket[i] = at if value == value else BUCKETS
+def find_buckets(values, single, word, bucket):
+    """The buckets of some values; BUCKETS for a missing one. -0.0 equals 0.0.
+
+    `single` has room for them as float32, `word` is the same memory as int32.
+    """
+    for i in range(values.shape[0]):
+        single[i] = np.float32(values[i]) + np.float32(0.0)
+    for i in range(values.shape[0]):
+        is_missing = (word[i] & np.int32(0x7FFFFFFF)) > INFINITY
+        bucket[i] = np.uint32(BUCKETS) if is_missing else np.uint32(ordered_bucket(word[i]))
 
 
 @kernel
-def transpose(begin, end, matrix, values):
-    """Rows of the matrix (rows, columns) into columns of values (columns, rows)."""
-    for row in range(begin, end):
-        for column in range(values.shape[0]):
-            values[column, row] = matrix[row, column]
+def count_missing(matrix, n_missing):
+    """How many values of each column of a matrix (rows, columns) are missing."""
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            n_missing[column] += matrix[row, column] != matrix[row, column]
 
 
 @kernel
-def count_missing(begin, end, values, n_missing):
-    """How many values of each column are missing."""
-    for column in range(begin, end):
-        line = values[column]
-        n = 0
-        for row in range(line.shape[0]):
-            n += line[row] != line[row]
-        n_missing[column] = n
-
-
-@kernel
-def count(begin, end, values, weight, counts):
-    """Weight in each bucket of the columns; a last entry takes that of missing values.
+def count(matrix, weight, counts, n_missing):
+    """Weight in each bucket of each column, counts (columns, BUCKETS + 1), and missing values.
 
     `weight` has no entries where every row weighs 1.
     """
     bucket = np.empty(CHUNK_ROWS, np.uint32)
-    for column in range(begin, end):
-        cells = counts[column]
-        line = values[column]
-        for first in range(0, line.shape[0], CHUNK_ROWS):
-            n = min(CHUNK_ROWS, line.shape[0] - first)
-            find_buckets(line, first, n, bucket)
-            if weight.shape[0] > 0:
+    single = np.empty(CHUNK_ROWS, np.float32)
+    word = single.view(np.int32)
+    for first in range(0, matrix.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, matrix.shape[0] - first)
+        weights = weight[first : first + n]
+        for column in range(matrix.shape[1]):
+            find_buckets(matrix[first : first + n, column], single, word, bucket)
+            cells = counts[column]
+            if weights.shape[0] > 0:
                 for i in range(n):
-                    cells[bucket[i]] += weight[first + i]
+                    cells[bucket[i]] += weights[i]
             else:
                 for i in range(n):
                     cells[bucket[i]] += 1
+            lost = 0
+            for i in range(n):
+                lost += bucket[i] == BUCKETS
+            n_missing[column] += lost
 
 
 @kernel
@@ -85,33 +88,70 @@ def occupied(counts):
 
 
 @kernel
-def gather(values, weight, is_wanted, members, member_weight):
-    """Values of one column in wanted buckets, with their weights; returns how many there are.
+def gather(matrix, weight, is_wanted, members, member_weight, n_found):
+    """Values of each column in its wanted buckets, with their weights; n_found counts them.
 
-    `is_wanted` has an entry for missing values, too. Values beyond the room in `members` are
-    counted but not kept.
+    is_wanted[column] has an entry for missing values, too. Values beyond the room in
+    members[column] are counted but not kept.
     """
     is_weighted = weight.shape[0] > 0
     bucket = np.empty(CHUNK_ROWS, np.uint32)
-    found = 0
+    single = np.empty(CHUNK_ROWS, np.float32)
+    word = single.view(np.int32)
+    chosen = np.empty(CHUNK_ROWS + 1, np.uint32)
+    for first in range(0, matrix.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, matrix.shape[0] - first)
+        weights = weight[first : first + n]
+        for column in range(matrix.shape[1]):
+            line = matrix[first : first + n, column]
+            find_buckets(line, single, word, bucket)
+            wanted = is_wanted[column]
+            # Without a branch, which could not be predicted: what is not wanted is overwritten.
+            n_chosen = np.uint32(0)
+            if is_weighted:
+                for i in range(n):
+                    chosen[n_chosen] = i
+                    n_chosen += np.uint32(wanted[bucket[i]] & (weights[i] > 0))
+            else:
+                for i in range(n):
+                    chosen[n_chosen] = i
+                    n_chosen += np.uint32(wanted[bucket[i]])
+            begin = n_found[column]
+            kept = members[column, begin : begin + n_chosen]
+            for i in range(kept.shape[0]):
+                kept[i] = line[chosen[i]]
+            if is_weighted:
+                for i in range(kept.shape[0]):
+                    member_weight[column, begin + i] = weights[chosen[i]]
+            n_found[column] += n_chosen
+
+
+@kernel
+def span(values, weight, rank, low, high, total):
+    """Smallest and largest value and the weight of wanted buckets; rank is -1 for the others."""
+    is_weighted = weight.shape[0] > 0
+    bucket = np.empty(CHUNK_ROWS, np.uint32)
+    single = np.empty(CHUNK_ROWS, np.float32)
+    word = single.view(np.int32)
     for first in range(0, values.shape[0], CHUNK_ROWS):
-        n = min(CHUNK_ROWS, values.shape[0] - first)
-        find_buckets(values, first, n, bucket)
-        for i in range(n):
-            if is_wanted[bucket[i]]:
-                if is_weighted and weight[first + i] == 0:
-                    continue
-                if found < members.shape[0]:
-                    members[found] = values[first + i]
-                    if is_weighted:
-                        member_weight[found] = weight[first + i]
-                found += 1
-    return found
+        line = values[first : first + CHUNK_ROWS]
+        find_buckets(line, single, word, bucket)
+        for i in range(line.shape[0]):
+            at = rank[bucket[i]]
+            amount = weight[first + i] if is_weighted else 1
+            if at < 0 or amount == 0:
+                continue
+            value = line[i]
+            if total[at] == 0 or value < low[at]:
+                low[at] = value
+            if total[at] == 0 or value > high[at]:
+                high[at] = value
+            total[at] += amount
 
 
 @kernel
 def tabulate(bucket_of_cut, missing_code, table):
-    """How many cuts lie below each bucket and, times MANY_CUTS, how many in it.
+    """How many cuts lie below each bucket and, in the bits from CUT_BITS on, how many in it.
 
     The last entry is the code of missing values.
     """
@@ -125,20 +165,45 @@ def tabulate(bucket_of_cut, missing_code, table):
 
 
 @kernel
-def encode(values, table, cut, code):
-    """Codes of one column: how many cuts lie below each value; most buckets hold none."""
+def count_below(value, cut, first, last):
+    """How many cuts lie below a value: those before `first` do, those from `last` on do not."""
+    while first < last:
+        middle = (first + last) // 2
+        if value > cut[middle]:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@kernel
+def encode(matrix, table, cut, code):
+    """Codes (columns, rows): how many cuts lie below each value; most buckets hold none or one.
+
+    cut[column] goes on with two entries at least that are never looked at for their value.
+    """
     bucket = np.empty(CHUNK_ROWS, np.uint32)
+    single = np.empty(CHUNK_ROWS, np.float32)
+    word = single.view(np.int32)
     entry = np.empty(CHUNK_ROWS, np.uint32)
-    for begin in range(0, values.shape[0], CHUNK_ROWS):
-        n = min(CHUNK_ROWS, values.shape[0] - begin)
-        find_buckets(values, begin, n, bucket)
-        for i in range(n):
-            entry[i] = table[bucket[i]]
-            code[begin + i] = entry[i]
-        for i in range(n):
-            if entry[i] >= MANY_CUTS:
-                first = entry[i] % MANY_CUTS
-                below = first
-                for k in range(first, first + entry[i] // MANY_CUTS):
-                    below += values[begin + i] > cut[k]
-                code[begin + i] = below
+    for begin in range(0, matrix.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, matrix.shape[0] - begin)
+        for column in range(matrix.shape[1]):
+            line, codes = matrix[begin : begin + n, column], code[column, begin : begin + n]
+            find_buckets(line, single, word, bucket)
+            entries, cuts = table[column], cut[column]
+            for i in range(n):
+                entry[i] = entries[bucket[i]]
+            most = np.uint32(0)
+            for i in range(n):
+                most = max(most, entry[i])
+            for i in range(n):  # without a branch, which could not be predicted
+                at = entry[i] & (MANY_CUTS - ONE)
+                codes[i] = at + ((entry[i] >> CUT_BITS) & np.uint32(line[i] > cuts[at]))
+            if most < (MANY_CUTS << ONE):
+                continue
+            for i in range(n):
+                if entry[i] >= (MANY_CUTS << ONE):
+                    first = np.int64(entry[i] & (MANY_CUTS - ONE))
+                    last = first + np.int64(entry[i] >> CUT_BITS)
+                    codes[i] = count_below(line[i], cuts, first, last)

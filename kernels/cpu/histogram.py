@@ -62,6 +62,9 @@ def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells
         while feature + 4 <= end:
             count_four(row, cell, code, feature, offset, n_channels, cells)
             feature += 4
+        while feature + 2 <= end:
+            count_two(row, cell, code, feature, offset, n_channels, cells)
+            feature += 2
         while feature < end:
             count_one(row, cell, code[feature], offset[feature] * n_channels, n_channels, cells)
             feature += 1
@@ -94,8 +97,21 @@ def count_one(row, cell, codes, base, n_channels, cells):
 
 
 @kernel
+def count_two(row, cell, code, feature, offset, n_channels, cells):
+    """Count for two features at once: what a row needs is loaded once."""
+    width = np.uint64(n_channels)
+    base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
+    codes0, codes1 = code[feature], code[feature + 1]
+    for i in range(row.shape[0]):
+        at = row[i]
+        own = np.uint64(cell[i])
+        cells[(base0 + np.uint64(codes0[at])) * width + own] += 1
+        cells[(base1 + np.uint64(codes1[at])) * width + own] += 1
+
+
+@kernel
 def count_four(row, cell, code, feature, offset, n_channels, cells):
-    """Count for four features at once: what a row needs is loaded once."""
+    """Count for four features at once."""
     width = np.uint64(n_channels)
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
     base2, base3 = np.uint64(offset[feature + 2]), np.uint64(offset[feature + 3])

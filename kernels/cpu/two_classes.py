@@ -34,11 +34,12 @@ def best_candidate(n, part, second, weight, total_second, min_rows, best, scores
     trimmed_best = best[TRIMMED]
     floor = best[SCORE] * CLEARLY_LESS
     for i in range(n):
-        if scores[i] >= floor and trim(scores[i]) > trimmed_best:
-            if part[i] >= min_rows and weight - part[i] >= min_rows:
-                winner = i
-                trimmed_best = trim(scores[i])
-                floor = scores[i] * CLEARLY_LESS
+        if scores[i] < floor or not trim(scores[i]) > trimmed_best:
+            continue
+        if part[i] >= min_rows and weight - part[i] >= min_rows:
+            winner = i
+            trimmed_best = trim(scores[i])
+            floor = scores[i] * CLEARLY_LESS
     return winner
 
 

@@ -31,6 +31,8 @@ class Searching:
 
     def __getattr__(self, name):
         verb = getattr(self._backend, name)
+        if not callable(verb):
+            return verb
 
         def call(*args):
             with pytest.MonkeyPatch.context() as patch:

@@ -10,9 +10,11 @@ from gputree.backends.cpu_values import as_matrix
 from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
+from gputree.formulas import HOST
 from gputree.growth.builder import grow
 from gputree.growth.finish import finish
 from gputree.growth.rules import Rules
+from gputree.kernels.cpu import split
 
 NUMPY = registry.choose(backend="numpy").backend
 
@@ -171,6 +173,55 @@ def test_columns_of_any_layout_are_held_alike():
 def test_columns_of_both_precisions_are_held_together():
     single, double = np.array([0.1, 0.2], np.float32), np.array([0.1, 0.2])
     columns = [Column("a", Kind.NUMERIC, single), Column("b", Kind.NUMERIC, double)]
-    held = CpuBackend(1).hold(columns)
-    assert held[0].tolist() == single.tolist()
-    assert held[1].tolist() == double.tolist()
+    found = CpuBackend(1).refine(CpuBackend(1).hold(columns), None, [None, None])
+    assert [value.tolist() for value, _ in found] == [single.tolist(), double.tolist()]
+
+
+def in_many_lanes(X, weight=None, max_bins=255):
+    """Cuts and codes with one thread; threads in any number give the same."""
+    bins, data = bin_table(CpuBackend(1), table_of(X), weight, max_bins)
+    for n_threads in (2, 5, 40):
+        same, codes = bin_table(CpuBackend(n_threads), table_of(X), weight, max_bins)
+        assert_array_equal(codes, data)
+        for own, other in zip(same.features, bins.features, strict=True):
+            assert_array_equal(own.cut, other.cut)
+    return bins, data
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_values_that_crowd_in_few_buckets_are_told_apart(is_weighted):
+    """Few values that come again and again; many in one bucket; a few in many buckets."""
+    rng, n = np.random.default_rng(0), 40_000
+    X = np.stack(
+        [
+            rng.integers(0, 5, n) - 0.0,
+            1e6 + rng.integers(0, 40_000, n) / 2**16,
+            np.where(rng.random(n) < 0.5, -0.0, rng.standard_normal(n)),
+            np.where(rng.random(n) < 0.3, np.nan, rng.integers(-3, 4, n)),
+        ],
+        axis=1,
+    )
+    weight = rng.integers(0, 4, n) if is_weighted else None
+    bins, data = in_many_lanes(X, weight)
+    right, codes = bin_table(NUMPY, table_of(X), weight, 255)
+    assert_array_equal(data, codes)
+    assert (len(bins.features[0].cut), len(bins.features[3].cut)) == (4, 6)
+    for own, other in zip(bins.features, right.features, strict=True):
+        assert_array_equal(own.cut, other.cut)
+
+
+def test_one_class_stands_for_both_only_where_products_are_exact():
+    """Up to 2**26 rows the quick search is used, above it the general one; both agree."""
+    for scale in (1, 2**22, 2**26):
+        counts = np.array([[3, 5], [7, 2], [0, 0], [4, 4]], np.int64) * scale + [[1, 0]] * 4
+        score, winner, left = np.empty(1), np.empty((1, 4), np.int64), np.empty((1, 2), np.int64)
+        split.search_hist(
+            0, 1, np.zeros(1, np.int64), counts.reshape(1, -1), np.array([0, 4]), np.array([4]),
+            np.empty((0, 0), np.int64), 1, (True, 2, False, 2), (split.BETWEEN, 1, 1), np.ones(2),
+            score, winner, left,
+        )  # fmt: skip
+        total = counts.sum(axis=0).astype(float)
+        parts = np.cumsum(counts, axis=0)[:3].astype(float)
+        scores = [HOST.between(part, total, part.sum(), total.sum(), 2) for part in parts]
+        assert score[0] == max(scores)
+        assert winner[0].tolist()[:3] == [0, int(np.argmax(scores)), int(np.argmax(scores)) + 1]

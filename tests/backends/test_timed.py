@@ -12,6 +12,13 @@ class Counting:
     def double(self, x, *, plus=0):
         return 2 * x + plus
 
+    def each(self, task, items):
+        return [task(item) for item in items]
+
+    def dive(self, wrapped, depth):
+        if depth > 1:
+            wrapped.dive(wrapped, depth - 1)
+
     def fail(self):
         raise RuntimeError("no")
 
@@ -34,6 +41,16 @@ def test_the_seconds_of_a_verb_add_up(clock):
     wrapped.double(1)
     wrapped.double(2)
     assert dict(wrapped.seconds) == {"double": 2.0}
+
+
+def test_verbs_of_several_lanes_share_the_time_that_passed(clock):
+    """Calls inside calls stand for calls at the same time: 5, 3 and 1 seconds, 7 passed in all."""
+    wrapped = Timed(Counting())
+    wrapped.double(1)
+    assert wrapped.each(wrapped.double, [1, 2]) == [2, 4]
+    assert dict(wrapped.seconds) == {"double": 3.0}  # one after the other: nothing to share
+    wrapped.each(lambda depth: wrapped.dive(wrapped, depth), [3])
+    assert wrapped.seconds["dive"] == pytest.approx(7.0)
 
 
 def test_a_verb_that_fails_is_timed_too(clock):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.arrays import to_numpy
-from gputree.backends import coding, cpu, registry
+from gputree.backends import coding, cpu_values, registry
 from gputree.backends.libraries import open_library
 from gputree.data import cuts as cut_module
 from gputree.data.bins import midpoint
-from gputree.data.cuts import BUCKETS, COLUMNS_AT_ONCE, bin_table, bucket_of, quantile_ranks
+from gputree.data.cuts import BUCKETS, MOST_TOGETHER, bin_table, bucket_of, quantile_ranks
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS
 
@@ -40,7 +40,7 @@ def in_both_ways(call):
     """What a call gives with every table a short one, and with every table a long one."""
     with pytest.MonkeyPatch.context() as patch:
         for listed_rows in (10**9, 0):
-            for module in (cut_module, coding, cpu):
+            for module in (cut_module, coding, cpu_values):
                 patch.setattr(module, "LISTED_ROWS", listed_rows)
             yield call()
 
@@ -314,7 +314,7 @@ def test_each_column_is_cut_on_its_own(backend):
 
 
 def test_columns_are_taken_a_few_at_a_time_and_none_is_lost(backend):
-    n_features = 2 * COLUMNS_AT_ONCE + 3
+    n_features = 2 * MOST_TOGETHER + 3
     values = np.arange(6.0)
     many = table(*(np.roll(values, at) for at in range(n_features)))
     bins, data = bin_table(backend, many, None, 10)
