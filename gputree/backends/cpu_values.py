@@ -88,12 +88,14 @@ def refine(
     lane: Lane, block: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]
 ) -> list[tuple[HostArray, HostArray]]:
     """Distinct known values of each column inside its wanted buckets, and their weights."""
+    if any(buckets is None for buckets in wanted):
+        return [_every(block[:, column], weight) for column in range(block.shape[1])]
     given = NONE if weight is None else weight
     n_rows, n_columns = block.shape
     is_wanted = lane.room("is_wanted", (n_columns, BUCKETS + 1), np.bool_)
     for column, buckets in enumerate(wanted):
-        is_wanted[column] = buckets is None
-        is_wanted[column, [] if buckets is None else buckets] = True
+        is_wanted[column] = False
+        is_wanted[column, buckets] = True
     is_wanted[:, BUCKETS] = False
     room = n_rows // 8  # few values are wanted, unless they crowd together
     members = lane.room("members", (n_columns, room), block.dtype)
@@ -109,6 +111,15 @@ def refine(
             line = block[:, column : column + 1]
             found.append(_crowded(line, weight, is_wanted[column : column + 1], n))
     return found
+
+
+def _every(line: HostArray, weight: HostArray | None) -> tuple[HostArray, HostArray]:
+    """Distinct values and weights of a short column."""
+    is_known = line == line
+    if weight is None:
+        return _distinct(line[is_known], None)
+    is_known &= weight > 0
+    return _distinct(line[is_known], weight[is_known])
 
 
 def _crowded(

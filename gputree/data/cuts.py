@@ -26,7 +26,7 @@ LISTED_ROWS = 32_768  # up to here sorting a column is cheaper than clearing its
 # Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
 # buckets of each one take as much as 4 bytes of a million rows do.
 MOST_TOGETHER = 16
-BYTES_A_ROW = 16  # room for buckets, in all lanes
+BYTES_A_ROW = 16  # room for buckets, in all lanes; as much again as half of the codes take
 
 
 def bin_table(
@@ -55,7 +55,7 @@ def bin_table(
 
 def _blocks(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
     """Blocks of neighbouring features, about as many for each lane."""
-    at_once = BYTES_A_ROW * n_rows // (4 * BUCKETS)
+    at_once = (BYTES_A_ROW + n_features // 2) * n_rows // (4 * BUCKETS)
     most = min(max(1, at_once // n_lanes), MOST_TOGETHER) if n_rows > LISTED_ROWS else MOST_TOGETHER
     n_blocks = min(n_features, n_lanes * -(-n_features // (most * n_lanes)))
     bound = [-(-n_features * i // n_blocks) for i in range(n_blocks + 1)]

@@ -76,15 +76,14 @@ def occupied(counts):
     n = 0
     for at in range(BUCKETS):
         n += counts[at] > 0
-    bucket = np.empty(n, np.int64)
-    weight = np.empty(n, np.int64)
-    n = 0
-    for at in range(BUCKETS):
-        if counts[at] > 0:
-            bucket[n] = at
-            weight[n] = counts[at]
-            n += 1
-    return bucket, weight
+    bucket = np.empty(n + 1, np.int64)
+    weight = np.empty(n + 1, np.int64)
+    n = np.uint32(0)
+    for at in range(BUCKETS):  # without a branch: what is empty is overwritten
+        bucket[n] = at
+        weight[n] = counts[at]
+        n += np.uint32(counts[at] > 0)
+    return bucket[:n], weight[:n]
 
 
 @kernel
@@ -155,12 +154,15 @@ def tabulate(bucket_of_cut, missing_code, table):
 
     The last entry is the code of missing values.
     """
-    n = 0
-    for at in range(BUCKETS):
-        start = n
-        while n < bucket_of_cut.shape[0] and bucket_of_cut[n] == at:
-            n += 1
-        table[at] = start + (n - start) * MANY_CUTS
+    begin = 0
+    for n in range(bucket_of_cut.shape[0]):
+        at = bucket_of_cut[n]
+        if n == 0 or at > bucket_of_cut[n - 1]:
+            table[begin:at] = n
+            table[at] = n
+            begin = at + 1
+        table[at] += MANY_CUTS
+    table[begin:BUCKETS] = bucket_of_cut.shape[0]
     table[BUCKETS] = missing_code
 
 

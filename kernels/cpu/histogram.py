@@ -69,6 +69,14 @@ def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells
             count_one(row, cell, code[feature], offset[feature] * n_channels, n_channels, cells)
             feature += 1
         return
+    if values.shape[0] == 1 and amount.shape[0] == 0:
+        while feature + 2 <= end:
+            add_two(row, cell, values[0], code, feature, offset, cells)
+            feature += 2
+        while feature < end:
+            add_one(row, cell, values[0], code[feature], offset[feature], cells)
+            feature += 1
+        return
     is_weighted = amount.shape[0] > 0
     n_outputs = values.shape[0]
     width = np.uint64(n_channels)
@@ -86,6 +94,34 @@ def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells
                 # The cell of a class is not the first of its code; the count is in the last.
                 first = at - np.uint64(cell[i]) % width
                 cells[first + last] += 1
+
+
+@kernel
+def add_one(row, cell, value, codes, base, cells):
+    """Count listed rows and add up one value for one feature."""
+    begin, two, one = np.uint64(base), np.uint64(2), np.uint64(1)
+    for i in range(row.shape[0]):
+        at = (begin + np.uint64(codes[row[i]])) * two + np.uint64(cell[i])
+        cells[at] += 1
+        cells[at + one] += value[i]
+
+
+@kernel
+def add_two(row, cell, value, code, feature, offset, cells):
+    """The same for two features at once: what a row needs is loaded once."""
+    two, one = np.uint64(2), np.uint64(1)
+    base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
+    codes0, codes1 = code[feature], code[feature + 1]
+    for i in range(row.shape[0]):
+        at = row[i]
+        own = np.uint64(cell[i])
+        amount = value[i]
+        at0 = (base0 + np.uint64(codes0[at])) * two + own
+        at1 = (base1 + np.uint64(codes1[at])) * two + own
+        cells[at0] += 1
+        cells[at0 + one] += amount
+        cells[at1] += 1
+        cells[at1 + one] += amount
 
 
 @kernel
