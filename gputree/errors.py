@@ -5,5 +5,9 @@ class BackendUnavailable(ImportError):
     """The requested backend or device cannot run here; the message says what is missing."""
 
 
+class OutOfMemory(MemoryError):
+    """A device has too little memory; the message says how much is needed, and what helps."""
+
+
 class ModelFileError(ValueError):
     """A file or byte string is not a gputree model, or has been damaged or altered."""

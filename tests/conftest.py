@@ -3,6 +3,8 @@
 import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's array API checks read it at import
+# Without a GPU, kernels for it run in numba's simulator; 0 runs them on a real one.
+os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
 from importlib.util import find_spec
 
@@ -15,12 +17,12 @@ from gputree.backends import registry
 hypothesis.settings.register_profile("gputree", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("gputree")
 
-BACKENDS = ["numpy", "numba", "array_api_strict", "torch"]
+BACKENDS = ["numpy", "numba", "array_api_strict", "torch", "cuda"]
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
 def backend(request):
     """Each backend that can run without a GPU. It keeps no state, so tests share it."""
-    if find_spec(request.param) is None:
+    if request.param != "cuda" and find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     return registry.choose(backend=request.param).backend

@@ -200,6 +200,12 @@ class ArrayBackend:
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         return np.full(len(n_rows), bins.width * channels.n * np.dtype(SUM).itemsize)
 
+    def room_for_hists(self) -> int | None:
+        return None
+
+    def release(self) -> None:
+        """Arrays belong to their library."""
+
     def bytes_held(self, data: Array, rows: ArrayRows | None) -> int:
         arrays = [data]
         if rows is not None:

@@ -75,6 +75,7 @@ class Moves:
     first_child: HostArray  # (moves,)
     start: HostArray  # (moves,) where the node's part of the table begins
     table: HostArray  # (codes of the tested features,) slots
+    n_left: HostArray | None = None  # (moves,) how many rows go to child 0, where that is known
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,14 @@ class Backend(Protocol):
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         """What searching nodes of so many rows occupies, mostly their sums; (nodes,)."""
+        ...
+
+    def room_for_hists(self) -> int | None:
+        """Bytes that sums may take at most; None where memory is not known to be short."""
+        ...
+
+    def release(self) -> None:
+        """Return memory that was kept for the next call."""
         ...
 
     def bytes_held(self, data: Data, rows: Rows | None) -> int:

@@ -288,6 +288,12 @@ class CpuBackend:
         outcome = 8 * (len(bins.features) + channels.n)  # order of the features drawn, left sums
         return np.where(n_rows > DIRECT_ROWS, sums, outcome)
 
+    def room_for_hists(self) -> int | None:
+        return None
+
+    def release(self) -> None:
+        self._lanes.clear()
+
     def bytes_held(self, data: HostArray, rows: CpuRows | None) -> int:
         held = data.nbytes
         if rows is not None:

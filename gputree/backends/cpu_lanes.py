@@ -1,5 +1,6 @@
 """Memory that a thread keeps from one column to the next: new memory is slow."""
 
+import mmap
 import threading
 
 import numpy as np
@@ -19,7 +20,9 @@ class Lane:
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if name not in self._rooms or self._rooms[name].nbytes < n_bytes:
             self._rooms.pop(name, None)
-            self._rooms[name] = np.empty(n_bytes, np.uint8)
+            # Straight from the system, and back to it at once when the room is given up: what the
+            # heap of a thread has had, it keeps.
+            self._rooms[name] = np.frombuffer(mmap.mmap(-1, max(1, n_bytes)), np.uint8)
         return self._rooms[name][:n_bytes].view(dtype).reshape(shape)
 
 

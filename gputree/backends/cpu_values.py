@@ -8,7 +8,7 @@ import numpy as np
 
 from gputree.backends.cpu_lanes import Lane
 from gputree.data.bins import FeatureBins
-from gputree.data.cuts import LISTED_ROWS, bucket_of, searched_codes
+from gputree.data.cuts import LISTED_ROWS, bucket_of, distinct, searched_codes
 from gputree.data.table import Column
 from gputree.dtypes import MISSING_LEVEL, HostArray
 from gputree.kernels.buckets import BUCKETS
@@ -106,7 +106,7 @@ def refine(
     for column, n in enumerate(n_found.tolist()):
         if n <= room:
             own = members[column, :n], None if weight is None else weights[column, :n]
-            found.append(_distinct(*own))
+            found.append(distinct(*own))
         else:
             line = block[:, column : column + 1]
             found.append(_crowded(line, weight, is_wanted[column : column + 1], n))
@@ -117,9 +117,9 @@ def _every(line: HostArray, weight: HostArray | None) -> tuple[HostArray, HostAr
     """Distinct values and weights of a short column."""
     is_known = line == line
     if weight is None:
-        return _distinct(line[is_known], None)
+        return distinct(line[is_known], None)
     is_known &= weight > 0
-    return _distinct(line[is_known], weight[is_known])
+    return distinct(line[is_known], weight[is_known])
 
 
 def _crowded(
@@ -139,22 +139,7 @@ def _crowded(
     members = np.empty((1, n), line.dtype)
     weights = np.empty((1, 0 if weight is None else n), np.int64)
     coding.gather(line, given, is_wanted, members, weights, np.zeros(1, np.int64))
-    return _distinct(members[0], None if weight is None else weights[0])
-
-
-def _distinct(members: HostArray, weights: HostArray | None) -> tuple[HostArray, HostArray]:
-    """Distinct values, sorted, and how much weight each has."""
-    if weights is None:
-        members.sort()
-    else:
-        order = np.argsort(members)
-        members, weights = members[order], weights[order]
-    first = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
-    if weights is None:
-        count = np.diff(np.append(first, len(members)))
-    else:
-        count = np.add.reduceat(weights, first) if len(first) else weights
-    return members[first].astype(np.float64), count
+    return distinct(members[0], None if weight is None else weights[0])
 
 
 def encode(lane: Lane, block: HostArray, bins: Sequence[FeatureBins], code: HostArray) -> None:

@@ -1,6 +1,7 @@
 """From what a user asks for to a backend, imported when it is needed."""
 
 import numbers
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -14,15 +15,19 @@ from gputree.backends.libraries import open_library
 from gputree.backends.workers import available_cores
 from gputree.errors import BackendUnavailable
 
-BACKENDS = ("numpy", "numba", "torch", "cupy", "array_api_strict")
+BACKENDS = ("numpy", "numba", "cuda", "cupy", "torch", "array_api_strict")
 _CPU_BACKENDS = ("numpy", "numba", "array_api_strict")
-_CUDA_BACKENDS = ("cupy", "torch")  # in order of preference
+_CUDA_ONLY = ("cuda", "cupy")
+_CUDA_BACKENDS = ("cuda", "cupy", "torch")  # in order of preference
+_MODULE = {"cuda": "numba_cuda"}  # what must be installed, where that is not the backend's name
 
 # Cells (rows x features) from which compiled kernels roughly fit a tree faster than NumPy, with the
 # kernels loaded and without; benchmarks/crossover.py measures both on a machine.
 LOADED_CELLS = 100_000
 COLD_CELLS = 2_000_000
+GPU_CELLS = 10_000_000  # from which a GPU is looked for; a guess: no GPU has been measured yet
 _REMEDY = {
+    "cuda": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
     "numba": "pip install numba",
     "torch": "pip install torch",
     "cupy": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
@@ -57,8 +62,14 @@ def choose(
         return Choice(_open(backend, device, n_threads), f"backend={backend!r} was asked for")
     if device.startswith("cuda"):
         return _on_cuda(device, n_threads)
+    no_gpu = "device='cpu' was asked for"
+    if device == "auto":
+        number, no_gpu = _look_for_gpu(n_cells)
+        if number is not None:
+            reason = f"{n_cells:,} cells are enough for the GPU that was found"
+            return Choice(_open("cuda", f"cuda:{number}", n_threads), reason)
     name, reason = _for_cpu(n_cells)
-    return Choice(_open(name, "cpu", n_threads), reason)
+    return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
 
 
 def thread_count(n_jobs: Any) -> int:
@@ -80,9 +91,22 @@ def _for_cpu(n_cells: int) -> tuple[str, str]:
     return "numba", f"{n_cells:,} cells are enough for compiled kernels"
 
 
+def _look_for_gpu(n_cells: int) -> tuple[int | None, str]:
+    """The GPU to use for a table, or why there is none. Nothing is imported for small tables."""
+    if n_cells < GPU_CELLS:
+        return None, f"a GPU is not looked for below {GPU_CELLS:,} cells"
+    if not _is_installed("cuda"):
+        return None, "no GPU is used, as numba-cuda is not installed"
+    if _is_simulated():
+        return None, "no GPU is used, as CUDA is simulated"
+    return (0, "") if _cuda_devices("cuda") else (None, "no GPU was found")
+
+
 def _on_cuda(device: str, n_threads: int) -> Choice:
     for name in _CUDA_BACKENDS:
-        if find_spec(name) is not None and _cuda_devices(name):
+        if name == "cuda" and _is_simulated():
+            continue
+        if _is_installed(name) and _cuda_devices(name):
             reason = f"device={device!r} was asked for; {name} reaches it"
             return Choice(_open(name, device, n_threads), reason)
     raise BackendUnavailable(
@@ -94,20 +118,26 @@ def _on_cuda(device: str, n_threads: int) -> Choice:
 def _open(name: str, device: str, n_threads: int) -> Backend:
     if name not in BACKENDS:
         raise ValueError(f"backend={name!r} is unknown; choose from {', '.join(BACKENDS)}")
-    if find_spec(name) is None:
+    if not _is_installed(name) and not (name == "cuda" and _is_simulated()):
         raise BackendUnavailable(f"backend={name!r} is not installed: {_REMEDY[name]}")
     if name in _CPU_BACKENDS and device.startswith("cuda"):
         raise ValueError(f"backend={name!r} runs on the CPU, not on device={device!r}")
-    if name == "cupy" and device == "cpu":
-        raise ValueError("backend='cupy' runs on a GPU, not on device='cpu'")
+    if name in _CUDA_ONLY and device == "cpu":
+        raise ValueError(f"backend={name!r} runs on a GPU, not on device='cpu'")
     if name == "numba":
         # Imported here, because loading numba takes longer than fitting a small table.
         from gputree.backends.cpu import CpuBackend
 
         return CpuBackend(n_threads)
     place = "cpu" if device == "auto" else device
-    if name == "cupy" or device.startswith("cuda"):
+    if name in _CUDA_ONLY or device.startswith("cuda"):
         place = _cuda_place(name, device)
+    if name == "cuda":
+        # Imported here: nobody without a GPU should pay for it.
+        from gputree.backends.cuda import CudaBackend
+        from gputree.backends.cuda_device import open_device
+
+        return CudaBackend(open_device(place))
     return ArrayBackend(open_library(name, place), name)
 
 
@@ -123,7 +153,20 @@ def _cuda_place(name: str, device: str) -> str:
     return f"cuda:{number}"
 
 
+def _is_installed(name: str) -> bool:
+    return find_spec(_MODULE.get(name, name)) is not None
+
+
+def _is_simulated() -> bool:
+    """Whether numba is told to simulate CUDA, as the tests do."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1"
+
+
 def _cuda_devices(name: str) -> int:
+    if name == "cuda":
+        from gputree.backends.cuda_device import device_count
+
+        return device_count()
     module = import_module(name)
     if name == "torch":
         return int(module.cuda.device_count())

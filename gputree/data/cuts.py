@@ -26,7 +26,7 @@ LISTED_ROWS = 32_768  # up to here sorting a column is cheaper than clearing its
 # Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
 # buckets of each one take as much as 4 bytes of a million rows do.
 MOST_TOGETHER = 16
-BYTES_A_ROW = 16  # room for buckets, in all lanes; as much again as half of the codes take
+BYTES_A_ROW = 8  # room for buckets, in all lanes; as much again as half of the codes take
 
 
 def bin_table(
@@ -175,6 +175,21 @@ def bucket_of(value: HostArray) -> HostArray:
     with np.errstate(over="ignore"):
         single = value.astype(np.float32) + np.float32(0.0)  # -0.0 equals 0.0
     return ordered_bucket(single.view(np.int32)).astype(np.int64)
+
+
+def distinct(members: HostArray, weights: HostArray | None) -> tuple[HostArray, HostArray]:
+    """Distinct values, sorted, and how much weight each has."""
+    if weights is None:
+        members.sort()
+    else:
+        order = np.argsort(members)
+        members, weights = members[order], weights[order]
+    first = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
+    if weights is None:
+        count = np.diff(np.append(first, len(members)))
+    else:
+        count = np.add.reduceat(weights, first) if len(first) else weights
+    return members[first].astype(np.float64), count
 
 
 def cuts_by_bucket(cut: HostArray) -> tuple[HostArray, HostArray]:

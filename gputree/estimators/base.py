@@ -57,9 +57,13 @@ class TreeEstimator(BaseEstimator):
         target, learned = self._target(dataset.y if y is None else y, dataset.n_rows, weight)
         rules = self._rules(formula, target, dataset.n_features)
         backend = Timed(dataset.backend)
+        budget = min(budget, backend.room_for_hists() or budget)
         compiled_before = backend.compile_seconds
         grown = grow(backend, dataset.data, dataset.bins, target, rules, budget)
         tree = finish(grown, target, backend.leaves(grown.rows), impurity)
+        peak_bytes = backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes
+        del grown
+        backend.release()
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
         self._keep_columns(X, dataset)
         for name, value in learned.items():
@@ -79,7 +83,7 @@ class TreeEstimator(BaseEstimator):
             n_rows=dataset.n_rows,
             n_features=dataset.n_features,
             n_nodes=tree.n_nodes,
-            peak_bytes=backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes,
+            peak_bytes=peak_bytes,
             compile_seconds=compile_seconds,
             seconds=seconds | {"total": time.perf_counter() - start},
         )

@@ -98,7 +98,8 @@ class Draft:
         is_missing = code >= np.repeat(self.bins.n_values[feature], n_codes)
         missing_slot = np.repeat(self.missing_slot[nodes], n_codes)
         table = np.where(is_missing, missing_slot, table).astype(SLOT)
-        return Moves(nodes, feature, first_child, start, table)
+        n_left = self.channels.rows_of(self.left[nodes])
+        return Moves(nodes, feature, first_child, start, table, n_left)
 
     def _reserve(self, n_nodes: int) -> None:
         for name, array in self._fields.items():

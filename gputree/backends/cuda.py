@@ -1,0 +1,605 @@
+"""The contract kept by CUDA kernels.
+
+Codes lie row by row in 32-bit words, rows are listed node by node, and all nodes of a frontier are
+handled by one launch of each kernel. Sizes of nodes are known on the host, which lays out the work;
+it waits for the device once a frontier, for the winners.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
+from gputree.backends.cuda_device import Device
+from gputree.backends.cuda_plan import (
+    AUTOMATIC,
+    Groups,
+    Planes,
+    Tuning,
+    estimate_memory,
+    plan_groups,
+    plan_planes,
+    route_table,
+    row_words,
+    sum_table,
+    tiles,
+)
+from gputree.backends.units import relative_units
+from gputree.data.bins import Bins, FeatureBins
+from gputree.data.cuts import distinct
+from gputree.data.table import Column, Table
+from gputree.data.target import Channels, Target
+from gputree.dtypes import FEATURE, MISSING_LEVEL, OUTSIDE, SLOT, Array, HostArray, code_dtype
+from gputree.errors import OutOfMemory
+from gputree.kernels.cuda import coding, predict, route, split, tally
+from gputree.kernels.cuda.gpu import WARP
+from gputree.tree.tree import Tree
+
+BUCKETS = coding.BUCKETS
+ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
+
+# Kernels are made once for each set of constants.
+make_sum = cache(tally.make_sum)
+make_scatter = cache(tally.make_scatter)
+make_scan = cache(split.make_scan)
+make_choose_feature = cache(split.make_choose)
+make_choose_child = cache(route.make_choose)
+make_add_up = cache(route.make_add_up)
+make_move = cache(route.make_move)
+make_encode = cache(coding.make_encode)
+
+
+@dataclass(frozen=True)
+class CudaValues:
+    """Columns one after another."""
+
+    values: Array  # (columns * rows,)
+    n_columns: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class CudaData:
+    """The codes of a table."""
+
+    words: Array  # (rows * row_words,) codes row by row, low bits first
+    by_column: Array  # (features * rows,) the same column by column; one entry where not kept
+    code_bits: int
+    row_words: int
+    n_features: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class CudaRows:
+    """The rows of each node, one node after another."""
+
+    data: CudaData
+    bins: Bins
+    target: Target
+    planes: Planes
+    groups: Groups
+    offset: Array  # (features + 1,) where each begins in a histogram
+    n_values: Array  # (features,)
+    label: Array  # (rows,), one entry for a regression
+    limb: Array  # (limbs * rows,), one entry where every row adds 1 only
+    order: Array  # (rows,) row numbers, node by node
+    start: HostArray  # (nodes,) where a node's rows begin in `order`
+    n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided
+
+
+@dataclass(frozen=True)
+class CudaHist:
+    """Sums of some nodes."""
+
+    rows: CudaRows
+    sums: Array  # (nodes * places * channels,)
+    n_nodes: int
+
+
+class CudaBackend:
+    """Trees by CUDA kernels."""
+
+    name = "cuda"
+
+    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
+        self._device = device
+        self._tuning = tuning
+        self.device = device.name
+
+    # Lanes and costs.
+
+    n_lanes = 1
+    compile_seconds = 0.0
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return [task(item) for item in items]
+
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        n_bytes = bins.width * channels.n * np.dtype(_sum_dtype(channels)).itemsize
+        return np.full(len(n_rows), n_bytes + 24 * len(bins.features))
+
+    def bytes_held(self, data: CudaData, rows: CudaRows | None) -> int:
+        arrays = [data.words, data.by_column]
+        if rows is not None:
+            arrays += [rows.label, rows.limb, rows.order]
+        return sum(int(array.nbytes) for array in arrays)
+
+    def room_for_hists(self) -> int | None:
+        free = self._device.free_bytes()
+        return None if free is None else free // 2
+
+    def release(self) -> None:
+        self._device.release()
+
+    # Values to codes.
+
+    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> CudaData:
+        code_bits = 8 * np.dtype(code_dtype(most_codes)).itemsize
+        n_words = row_words(n_features, code_bits)
+        is_by_column = self._check_memory(n_features, n_rows, code_bits)
+        return CudaData(
+            self._device.zeros(n_rows * n_words, np.uint32),
+            self._device.empty(n_features * n_rows if is_by_column else 1, f"u{code_bits // 8}"),
+            code_bits,
+            n_words,
+            n_features,
+            n_rows,
+        )
+
+    def hold(self, columns: Sequence[Column]) -> CudaValues:
+        arrays = [_floats(column) for column in columns]
+        is_double = any(str(array.dtype).endswith("float64") for array in arrays)
+        dtype = np.float64 if is_double else np.float32
+        n_rows = len(arrays[0])
+        return CudaValues(self._device.columns(arrays, dtype), len(arrays), n_rows)
+
+    def count_missing(self, values: CudaValues) -> HostArray:
+        return self._count(values, None)[1]
+
+    def sketch(
+        self, values: CudaValues, weight: HostArray | None
+    ) -> list[tuple[HostArray, HostArray]]:
+        counts, _ = self._count(values, weight)
+        bucket = [np.flatnonzero(cells) for cells in counts]
+        return [(own, cells[own]) for own, cells in zip(bucket, counts, strict=True)]
+
+    def refine(
+        self, values: CudaValues, weight: HostArray | None, wanted: Sequence[HostArray | None]
+    ) -> list[tuple[HostArray, HostArray]]:
+        is_wanted = np.zeros((values.n_columns, BUCKETS), np.uint8)
+        for own, buckets in zip(is_wanted, wanted, strict=True):
+            own[slice(None) if buckets is None else buckets] = 1
+        is_all = any(buckets is None for buckets in wanted)
+        room = values.n_rows if is_all else values.n_rows // 8 + 1
+        dev = self._device
+        on_device, put = dev.upload(is_wanted), self._weight(weight)
+        while True:
+            members = dev.empty(values.n_columns * room, values.values.dtype)
+            row = dev.empty(1 if weight is None else values.n_columns * room, np.int32)
+            n_found = dev.zeros(values.n_columns, np.int32)
+            args = values.n_columns, values.n_rows, values.values, put, on_device, room
+            self._over(coding.gather, values.n_columns * values.n_rows, *args, members, row, n_found)
+            n_members = dev.download(n_found)[: values.n_columns]
+            if int(n_members.max()) <= room:
+                break
+            room = int(n_members.max())
+        value = dev.download(members).reshape(values.n_columns, room)
+        rows = None if weight is None else dev.download(row).reshape(values.n_columns, room)
+        return [
+            distinct(
+                value[i, :n], None if weight is None or rows is None else weight[rows[i, :n]]
+            )
+            for i, n in enumerate(n_members.tolist())
+        ]
+
+    def encode(
+        self, data: CudaData, first_feature: int, values: CudaValues, bins: Sequence[FeatureBins]
+    ) -> None:
+        dtype = values.values.dtype
+        cuts = [_not_above(feature.cut, dtype) for feature in bins]
+        cut_start = np.cumsum([0, *(len(cut) for cut in cuts)]).astype(np.int32)
+        missing = np.array([feature.n_codes - 1 for feature in bins], np.int32)
+        upload = self._device.upload
+        self._over(
+            make_encode(data.code_bits),
+            data.n_rows,
+            len(bins),
+            data.n_rows,
+            values.values,
+            upload(np.concatenate(cuts)),
+            upload(cut_start),
+            upload(missing),
+            first_feature,
+            data.row_words,
+            data.words,
+            data.by_column,
+        )
+
+    # Growing.
+
+    def begin(self, data: CudaData, bins: Bins, target: Target) -> CudaRows:
+        upload, n_rows = self._device.upload, target.n_rows
+        if target.weight is None:
+            order = np.arange(n_rows, dtype=np.int32)
+        else:
+            order = np.flatnonzero(target.weight).astype(np.int32)
+        n_classes = target.channels.n_scored if target.label is not None else 0
+        label = np.zeros(1, np.uint8)
+        if target.label is not None:
+            label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
+        planes = plan_planes(target)
+        return CudaRows(
+            data=data,
+            bins=bins,
+            target=target,
+            planes=planes,
+            groups=plan_groups(bins.n_codes, planes.n_planes, data.code_bits),
+            offset=upload(bins.offset),
+            n_values=upload(bins.n_values),
+            label=upload(label),
+            limb=self._limbs(planes, n_rows),
+            order=upload(order),
+            start=np.zeros(1, np.int64),
+            n_rows=np.array([len(order)], np.int64),
+        )
+
+    def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
+        stride = rows.bins.width * rows.target.channels.n
+        dtype = _sum_dtype(rows.target.channels)
+        sums = self._device.zeros(len(nodes) * stride, dtype)
+        start, n_rows = rows.start[nodes], rows.n_rows[nodes]
+        is_small = n_rows < self._tuning.direct_rows
+        large = np.flatnonzero(~is_small)
+        table = sum_table(start[large], n_rows[large], large, self._tuning.tile_rows)
+        if large.size and rows.groups.n_summed:
+            self._sum(rows, table, stride, sums)
+        self._scatter(rows, table, np.flatnonzero(is_small), start, n_rows, stride, sums)
+        return CudaHist(rows, sums, len(nodes))
+
+    def derive(self, built: CudaHist, kin: Kin, above: CudaHist | None) -> CudaHist:
+        rows = built.rows
+        stride = rows.bins.width * rows.target.channels.n
+        n_nodes = len(kin.node)
+        if above is None and np.array_equal(kin.built, np.arange(built.n_nodes)):
+            return built
+        sums = self._device.empty(n_nodes * stride, built.sums.dtype)
+        upload = self._device.upload
+        self._over(
+            tally.derive,
+            n_nodes * stride,
+            n_nodes,
+            stride,
+            built.sums,
+            upload(kin.built.astype(np.int64)),
+            built.sums if above is None else above.sums,
+            upload(kin.parent.astype(np.int64)),
+            sums,
+        )
+        return CudaHist(rows, sums, n_nodes)
+
+    def best_splits(self, hist: CudaHist, search: Search) -> Splits:
+        rows, dev = hist.rows, self._device
+        channels, n_features = rows.target.channels, len(rows.bins.features)
+        n_items = hist.n_nodes * n_features
+        rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
+        on_device = dev.upload(rank)
+        trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
+        key = dev.empty(n_items, np.int64)
+        stride = rows.bins.width * channels.n
+        table = (hist.n_nodes, n_features, hist.sums, stride, rows.offset, rows.n_values)
+        shape = (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
+        n_warps = self._scan_warps(channels.n)
+        dev.launch(
+            make_scan(split.FORMULAS[search.formula]),
+            -(-n_items // n_warps),
+            n_warps * WARP,
+            *table,
+            *shape,
+            dev.upload(np.array(relative_units(channels))),
+            search.min_rows,
+            max(1, search.min_weight),
+            trimmed,
+            score,
+            key,
+            shared=16 * n_warps * channels.n,
+        )
+        width = split.LEFT + channels.n
+        winner = dev.empty(hist.n_nodes * width, np.int64)
+        n_warps = self._tuning.scan_warps
+        dev.launch(
+            make_choose_feature(),
+            -(-hist.n_nodes // n_warps),
+            n_warps * WARP,
+            *table,
+            on_device,
+            search.n_drawn,
+            *shape,
+            trimmed,
+            score,
+            key,
+            winner,
+        )
+        found = dev.download(winner).reshape(hist.n_nodes, width)
+        return Splits(
+            score=found[:, split.SCORE].copy().view(np.float64),
+            feature=found[:, split.FEATURE].astype(FEATURE),
+            code=found[:, split.CODE],
+            next_code=found[:, split.NEXT],
+            missing_slot=found[:, split.SLOT].astype(SLOT),
+            left=found[:, split.LEFT :],
+        )
+
+    def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
+        point = rows.target.point
+        assert point is not None
+        bits = (point + 0.0).view(np.int64)
+        key = np.where(bits < 0, bits ^ ORDERED, bits)
+        n_outputs = len(point)
+        upload, n = self._device.upload, len(nodes) * n_outputs
+        low, high = upload(np.full(n, ORDERED)), upload(np.full(n, ~ORDERED))
+        table = route_table(rows.start[nodes], rows.n_rows[nodes], self._tuning.route_rows)
+        self._tiled(
+            route.span, table, rows.order, n_outputs, rows.target.n_rows, upload(key), low, high
+        )
+        found = np.stack([self._device.download(low), self._device.download(high)], axis=1)
+        bits = np.where(found < 0, found ^ ORDERED, found)
+        return bits.view(np.float64).reshape(len(nodes), n_outputs, 2)
+
+    def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
+        dev, data, tuning = self._device, rows.data, self._tuning
+        start, n_rows = rows.start[moves.node], rows.n_rows[moves.node]
+        table = route_table(start, n_rows, tuning.route_rows)
+        n_tiles = len(table) // route.TILE_COLUMNS
+        tile = dev.upload(table)
+        flags = dev.empty(n_tiles * (tuning.route_rows // WARP), np.uint32)
+        n_right, before = dev.empty(n_tiles, np.int32), dev.empty(n_tiles, np.int64)
+        code, row_step, feature_step = self._one_code(data)
+        threads = tuning.route_threads
+        dev.launch(
+            make_choose_child(tuning.route_rows),
+            n_tiles,
+            threads,
+            tile,
+            dev.upload(np.stack([moves.feature, moves.start], axis=1).astype(np.int64)),
+            dev.upload(moves.table),
+            rows.order,
+            code,
+            row_step,
+            feature_step,
+            flags,
+            n_right,
+        )
+        add_up = make_add_up(tuning.add_up_threads)
+        dev.launch(add_up, 1, tuning.add_up_threads, n_tiles, n_right, before)
+        n_left = moves.n_left
+        if n_left is None:
+            counts = dev.download(n_right)[:n_tiles]
+            n_left = n_rows - np.bincount(table[route.MOVE :: route.TILE_COLUMNS], counts)
+        order = dev.copy(rows.order)
+        mover = make_move(tuning.route_rows)
+        bound = dev.upload(np.stack([start, n_left], axis=1).astype(np.int64))
+        dev.launch(mover, n_tiles, threads, tile, bound, flags, before, rows.order, order)
+        return _with_children(rows, moves, n_left.astype(np.int64), order)
+
+    # After a tree.
+
+    def leaves(self, rows: CudaRows) -> HostArray:
+        node = np.flatnonzero(rows.n_rows)
+        leaf = self._device.upload(np.full(rows.target.n_rows, OUTSIDE, np.int32))
+        table = route_table(rows.start[node], rows.n_rows[node], self._tuning.route_rows)
+        number = self._device.upload(node.astype(np.int32))
+        self._tiled(route.mark, table, number, rows.order, leaf)
+        return self._device.download(leaf)
+
+    def apply(self, tree: Tree, table: Table) -> HostArray:
+        return self.apply_all([tree], table)[0].astype(np.int64)
+
+    def apply_all(self, trees: Sequence[Tree], table: Table) -> HostArray:
+        """The leaf of each row in each tree, (trees, rows), by one launch."""
+        feature = np.concatenate([tree.feature for tree in trees])
+        used = np.unique(feature[feature >= 0])
+        if not used.size:
+            return np.zeros((len(trees), table.n_rows), np.int32)
+        held = self.hold([table.columns[at] for at in used.tolist()])
+        upload = self._device.upload
+        leaf = self._device.empty(len(trees) * table.n_rows, np.int32)
+        self._over(
+            predict.apply,
+            table.n_rows,
+            len(trees),
+            table.n_rows,
+            held.values,
+            upload(np.cumsum([0, *(tree.n_nodes for tree in trees[:-1])])),
+            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
+            upload(np.concatenate([tree.threshold for tree in trees])),
+            upload(np.concatenate([tree.missing_slot for tree in trees])),
+            upload(np.concatenate([tree.first_child for tree in trees])),
+            leaf,
+        )
+        return self._device.download(leaf).reshape(len(trees), table.n_rows)
+
+    # Helpers.
+
+    def _over(self, kernel: Any, n: int, *args: Any) -> None:
+        """Launch a kernel whose threads stride over `n` items."""
+        threads = self._tuning.threads
+        blocks = max(1, min(-(-n // threads), 2**16))
+        self._device.launch(kernel, blocks, threads, *args)
+
+    def _tiled(self, kernel: Any, table: HostArray, *args: Any) -> None:
+        """Launch a kernel with a block for each tile of a route table."""
+        n_tiles = len(table) // route.TILE_COLUMNS
+        tile = self._device.upload(table)
+        self._device.launch(kernel, n_tiles, self._tuning.route_threads, tile, *args)
+
+    def _check_memory(self, n_features: int, n_rows: int, code_bits: int) -> bool:
+        """Whether there is room for a copy of the codes by columns; an error if for nothing."""
+        free = self._device.free_bytes()
+        if free is None:
+            return True
+        with_copy, without = (
+            estimate_memory(n_rows, n_features, code_bits=code_bits, is_by_column=copy).total
+            for copy in (True, False)
+        )
+        if without > free:
+            raise OutOfMemory(
+                f"{n_rows:,} rows x {n_features:,} features need about {without / 2**30:.1f} GiB "
+                f"on {self.device}, and {free / 2**30:.1f} GiB are free; use fewer columns or "
+                "rows, max_bins of at most 255, a larger device, or device='cpu'"
+            )
+        return with_copy < 0.8 * free
+
+    def _weight(self, weight: HostArray | None) -> Array:
+        return self._device.upload(np.ones(1, np.int32) if weight is None else weight)
+
+    def _count(
+        self, values: CudaValues, weight: HostArray | None
+    ) -> tuple[HostArray, HostArray]:
+        """Weight by column and bucket, and missing values by column."""
+        dev, n_columns = self._device, values.n_columns
+        counts = dev.zeros(n_columns * BUCKETS, np.int32 if weight is None else np.int64)
+        n_missing = dev.zeros(n_columns, np.int32)
+        args = n_columns, values.n_rows, values.values, self._weight(weight), counts, n_missing
+        self._over(coding.count, n_columns * values.n_rows, *args)
+        missing = dev.download(n_missing)[:n_columns].astype(np.int64)
+        return dev.download(counts).reshape(n_columns, BUCKETS).astype(np.int64), missing
+
+    def _limbs(self, planes: Planes, n_rows: int) -> Array:
+        n_limbs = sum(n for _, n in planes.amounts)
+        limb = self._device.empty(n_limbs * n_rows, np.int32)
+        begin = 0
+        for amount, n in planes.amounts:
+            on_device = self._device.upload(amount)
+            self._device.launch(
+                tally.divide,
+                -(-n_rows // self._tuning.threads),
+                self._tuning.threads,
+                *(begin, n_rows, n, on_device, limb),
+            )
+            begin += n
+        return limb
+
+    def _sum(self, rows: CudaRows, table: HostArray, stride: int, sums: Array) -> None:
+        """Sum the tiles of large nodes in shared memory."""
+        groups, planes, data = rows.groups, rows.planes, rows.data
+        upload = self._device.upload
+        self._device.launch(
+            make_sum(data.code_bits, groups.is_wide, bool(planes.amounts)),
+            len(table) // tally.TILE_COLUMNS * groups.n_summed,
+            self._tuning.sum_threads,
+            upload(table),
+            groups.n_summed,
+            upload(groups.summed),
+            data.words,
+            data.row_words,
+            rows.order,
+            rows.label,
+            rows.limb,
+            upload(planes.limbs),
+            rows.target.n_rows,
+            planes.one_plane,
+            planes.one_step,
+            planes.n_planes,
+            upload(planes.channel_plane.astype(np.int32)),
+            upload(planes.channel_limbs),
+            rows.target.channels.n,
+            rows.offset,
+            stride,
+            sums,
+            shared=groups.shared_bytes,
+        )
+
+    def _scatter(
+        self,
+        rows: CudaRows,
+        table: HostArray,
+        small: HostArray,
+        start: HostArray,
+        n_rows: HostArray,
+        stride: int,
+        sums: Array,
+    ) -> None:
+        """Add small nodes, and features too wide for shared memory, without it."""
+        groups, planes, data = rows.groups, rows.planes, rows.data
+        few = sum_table(start[small], n_rows[small], small, self._tuning.tile_rows)
+        n_large = len(table) // tally.TILE_COLUMNS if groups.n_unfit else 0
+        n_few = len(few) // tally.TILE_COLUMNS
+        tile = np.concatenate([few, table[: n_large * tally.TILE_COLUMNS]])
+        few_items = np.divmod(np.arange(n_few * groups.n_direct), groups.n_direct)
+        wide_items = np.divmod(np.arange(n_large * groups.n_unfit), max(1, groups.n_unfit))
+        item_tile = np.concatenate([few_items[0], n_few + wide_items[0]])
+        item_group = np.concatenate([few_items[1], groups.n_direct + wide_items[1]])
+        if not item_tile.size:
+            return
+        upload = self._device.upload
+        self._device.launch(
+            make_scatter(data.code_bits, bool(planes.amounts)),
+            len(item_tile),
+            min(self._tuning.threads, self._tuning.sum_threads),
+            upload(item_tile.astype(np.int32)),
+            upload(item_group.astype(np.int32)),
+            upload(tile),
+            upload(groups.direct),
+            data.words,
+            data.row_words,
+            rows.order,
+            rows.label,
+            rows.limb,
+            upload(planes.limbs),
+            rows.target.n_rows,
+            planes.one_channel,
+            planes.one_step,
+            rows.target.channels.n,
+            rows.offset,
+            stride,
+            sums,
+        )
+
+    def _scan_warps(self, n_channels: int) -> int:
+        """Warps of a block: fewer where the sums of many classes take their shared memory."""
+        fit = 4 * tally.SHARED_WORDS // (16 * n_channels)
+        return max(1, min(self._tuning.scan_warps, fit))
+
+    def _one_code(self, data: CudaData) -> tuple[Array, int, int]:
+        """Codes as an array, and how far apart rows and features are in it."""
+        if len(data.by_column) > 1:
+            return data.by_column, 1, data.n_rows
+        codes = data.words.view(f"u{data.code_bits // 8}")
+        return codes, data.row_words * 32 // data.code_bits, 1
+
+
+def _sum_dtype(channels: Channels) -> type[np.int32] | type[np.int64]:
+    """Counts of rows fit into 32 bits; sums of weights and values need 64."""
+    return np.int32 if channels.is_classes and not channels.counts_rows else np.int64
+
+
+def _floats(column: Column) -> Array:
+    """The values of a column as floats: numbers, or level numbers, NaN where missing."""
+    if column.levels is None:
+        return column.values
+    values = np.asarray(column.values)
+    return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)
+
+
+def _not_above(cut: HostArray, dtype: Any) -> HostArray:
+    """Cuts in the precision of the values, rounded down: the same values lie above them."""
+    rounded = cut.astype(dtype)
+    return np.where(rounded > cut, np.nextafter(rounded, rounded.dtype.type(-np.inf)), rounded)
+
+
+def _with_children(
+    rows: CudaRows, moves: Moves, n_left: HostArray, order: Array
+) -> CudaRows:
+    """The rows with a list for each child in place of its parent's."""
+    n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
+    start, n_rows = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    start[: len(rows.start)], n_rows[: len(rows.start)] = rows.start, rows.n_rows
+    left, right = moves.first_child, moves.first_child + 1
+    start[left], start[right] = start[moves.node], start[moves.node] + n_left
+    n_rows[left], n_rows[right] = n_left, n_rows[moves.node] - n_left
+    n_rows[moves.node] = 0
+    return replace(rows, order=order, start=start, n_rows=n_rows)

@@ -1,0 +1,231 @@
+"""The one door to numba.cuda: compiling, warps, wide loads, multiplication that is never fused.
+
+Every primitive has two bodies, one for the compiler and one for numba's simulator, which runs a
+kernel as Python with a thread for each of its threads. The contract of the warp primitives is that
+of the second body: every thread of a block calls them equally often.
+"""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+from numba import cuda
+from numba.core import config
+
+from gputree.kernels import criteria
+
+__all__ = [
+    "SIMULATED",
+    "WARP",
+    "ballot",
+    "bits_of",
+    "cuda",
+    "formulas",
+    "function",
+    "kernel",
+    "lanes_below",
+    "load_words",
+    "multiply",
+    "other_lane",
+    "scan",
+    "short_bits_of",
+    "sync_warp",
+    "total",
+]
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+if SIMULATED:
+    from numba.cuda.simulator.kernel import _get_kernel_context
+
+    # Threads of the simulator are slow to start; nothing depends on how many make a warp.
+    WARP = 4
+
+    def kernel(function):
+        """A kernel."""
+        return cuda.jit(function)
+
+    def function(body):
+        """A function called by kernels."""
+        return body
+
+    def _exchange(value):
+        """The values of all threads of the caller's warp, and the caller's place among them."""
+        thread = threading.current_thread()
+        number = thread.threadIdx.x
+        # The next exchange of the block has a board of its own: one barrier is enough.
+        thread.turn = getattr(thread, "turn", 0) + 1
+        boards = _get_kernel_context().__dict__.setdefault("_boards", {})
+        board = boards.setdefault((tuple(thread.blockIdx), thread.turn), {})
+        board[number] = value
+        thread.syncthreads()
+        first = number - number % WARP
+        return [board[first + lane] for lane in range(WARP)], number % WARP
+
+    def scan(value):
+        """The sum of the values of this lane and those below it."""
+        values, lane = _exchange(value)
+        return sum(values[: lane + 1])
+
+    def total(value):
+        """The sum of the values of all lanes."""
+        return sum(_exchange(value)[0])
+
+    def other_lane(value, distance):
+        """The value of the lane whose number differs by the bit `distance`."""
+        values, lane = _exchange(value)
+        return values[lane ^ distance]
+
+    def ballot(test):
+        """A bit for each lane where the test holds."""
+        values, _ = _exchange(bool(test))
+        return np.uint32(sum(1 << lane for lane, is_set in enumerate(values) if is_set))
+
+    def lanes_below(lane):
+        """The bits of the lanes below one."""
+        return np.uint32((1 << int(lane)) - 1)
+
+    def sync_warp():
+        """What lanes of a warp wrote to shared memory is seen by all of them."""
+        threading.current_thread().syncthreads()
+
+    def load_words(words, at):
+        """Four neighbouring 32-bit words, 16-byte aligned."""
+        return words[at], words[at + 1], words[at + 2], words[at + 3]
+
+    def multiply(a, b):
+        """a * b, rounded once and never fused with an addition."""
+        return a * b
+
+    def bits_of(x):
+        """The bits of a float64 as an integer."""
+        return np.float64(x).view(np.int64)
+
+    def short_bits_of(x):
+        """The bits of a float32 as an integer."""
+        return np.float32(x).view(np.int32)
+
+    def _split(x):
+        word = np.float64(x).view(np.int64)
+        fraction = np.int64((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
+        return fraction, np.float64((word >> 52) - 1023)
+
+else:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.cuda import libdevice
+    from numba.cuda.extending import intrinsic
+
+    WARP = 32
+    EVERY_LANE = 0xFFFFFFFF
+
+    def kernel(function):
+        """A kernel, compiled on first use for the types it is called with."""
+        return cuda.jit(function)
+
+    def function(body):
+        """A function called by kernels."""
+        return cuda.jit(device=True, inline="always")(body)
+
+    @function
+    def scan(value):
+        """The sum of the values of this lane and those below it."""
+        lane = cuda.laneid
+        value = np.int64(value)
+        distance = 1
+        while distance < WARP:
+            below = cuda.shfl_up_sync(EVERY_LANE, value, distance)
+            if lane >= distance:
+                value += below
+            distance *= 2
+        return value
+
+    @function
+    def total(value):
+        """The sum of the values of all lanes."""
+        value = np.int64(value)
+        distance = 1
+        while distance < WARP:
+            value += cuda.shfl_xor_sync(EVERY_LANE, value, distance)
+            distance *= 2
+        return value
+
+    @function
+    def other_lane(value, distance):
+        """The value of the lane whose number differs by the bit `distance`."""
+        return cuda.shfl_xor_sync(EVERY_LANE, value, distance)
+
+    @function
+    def ballot(test):
+        """A bit for each lane where the test holds."""
+        return np.uint32(cuda.ballot_sync(EVERY_LANE, test))
+
+    @function
+    def lanes_below(lane):
+        """The bits of the lanes below one."""
+        return np.uint32((np.uint32(1) << np.uint32(lane)) - np.uint32(1))
+
+    @function
+    def sync_warp():
+        """What lanes of a warp wrote to shared memory is seen by all of them."""
+        cuda.syncwarp()
+
+    @intrinsic
+    def _load_words(typingctx, words, at):
+        """Four neighbouring 32-bit words by one load of 128 bits, past the first-level cache."""
+        result = types.UniTuple(types.uint32, 4)
+
+        def generate(context, builder, signature, args):
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            address = builder.gep(array.data, [args[1]])
+            word = ir.IntType(32)
+            returned = ir.LiteralStructType([word] * 4)
+            kind = ir.FunctionType(returned, [address.type])
+            load = ir.InlineAsm(
+                kind,
+                "ld.global.nc.v4.u32 {$0, $1, $2, $3}, [$4];",
+                "=r,=r,=r,=r,l",
+                side_effect=False,
+            )
+            loaded = builder.call(load, [address])
+            parts = [builder.extract_value(loaded, i) for i in range(4)]
+            return context.make_tuple(builder, result, parts)
+
+        return result(words, at), generate
+
+    @function
+    def load_words(words, at):
+        """Four neighbouring 32-bit words, 16-byte aligned."""
+        return _load_words(words, at)
+
+    @function
+    def multiply(a, b):
+        """a * b, rounded once and never fused with an addition."""
+        return libdevice.dmul_rn(a, b)
+
+    @function
+    def bits_of(x):
+        """The bits of a float64 as an integer."""
+        return libdevice.double_as_longlong(x)
+
+    @function
+    def short_bits_of(x):
+        """The bits of a float32 as an integer."""
+        return libdevice.float_as_int(x)
+
+    @function
+    def _split(x):
+        word = libdevice.double_as_longlong(x)
+        fraction = libdevice.longlong_as_double((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)
+        return fraction, np.float64((word >> 52) - 1023)
+
+
+@function
+def _select(test, a, b):
+    return a if test else b
+
+
+def formulas():
+    """The formulas of `criteria` for kernels."""
+    operations = SimpleNamespace(mul=multiply, select=_select, split=_split)
+    return criteria.compile_for(function, operations)
