@@ -1,9 +1,17 @@
 """What every test may use: one profile for hypothesis, and each backend by its name."""
 
 import os
+import sys
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's array API checks read it at import
-# Without a GPU, kernels for it run in numba's simulator; 0 runs them on a real one.
+# Without a GPU, kernels for it run in numba's simulator; 0 runs them on a real one. Where ptxrun
+# is to be found, their compiled code runs on the CPU.
+if "GPUTREE_PTXRUN" in os.environ:
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "0"
+    sys.path.insert(0, os.environ["GPUTREE_PTXRUN"])
+    import ptxrun
+
+    ptxrun.install(lineinfo=False)  # names of some kernels are not fit for line information
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
 from importlib.util import find_spec

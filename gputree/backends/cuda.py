@@ -52,13 +52,14 @@ make_move = cache(route.make_move)
 make_encode = cache(coding.make_encode)
 
 
-@dataclass(frozen=True)
+@dataclass
 class CudaValues:
     """Columns one after another."""
 
     values: Array  # (columns * rows,)
     n_columns: int
     n_rows: int
+    n_missing: HostArray | None = None  # (columns,), once counted
 
 
 @dataclass(frozen=True)
@@ -158,12 +159,14 @@ class CudaBackend:
         return CudaValues(self._device.columns(arrays, dtype), len(arrays), n_rows)
 
     def count_missing(self, values: CudaValues) -> HostArray:
-        return self._count(values, None)[1]
+        if values.n_missing is None:
+            _, values.n_missing = self._count(values, None)
+        return values.n_missing
 
     def sketch(
         self, values: CudaValues, weight: HostArray | None
     ) -> list[tuple[HostArray, HostArray]]:
-        counts, _ = self._count(values, weight)
+        counts, values.n_missing = self._count(values, weight)
         bucket = [np.flatnonzero(cells) for cells in counts]
         return [(own, cells[own]) for own, cells in zip(bucket, counts, strict=True)]
 

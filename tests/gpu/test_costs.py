@@ -1,0 +1,68 @@
+"""What kernels would pay on a GPU, counted while their compiled code runs on the CPU."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gputree.backends import registry
+from gputree.backends.cuda import CudaBackend
+from gputree.backends.cuda_device import NumbaDevice
+from gputree.data.cuts import bin_table
+from gputree.data.table import Column, Kind, Table
+from gputree.data.target import class_target, value_target
+
+ptxrun = pytest.importorskip("ptxrun")
+
+N_ROWS, N_FEATURES = 100_000, 16
+ROOT = np.zeros(1, np.int64)
+BUDGET = json.loads((Path(__file__).parent / "costs.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.random((N_ROWS, N_FEATURES)).astype(np.float32)
+    columns = tuple(Column(f"x{i}", Kind.NUMERIC, X[:, i]) for i in range(N_FEATURES))
+    return Table(columns, N_ROWS)
+
+
+@pytest.fixture(scope="module")
+def targets():
+    rng = np.random.default_rng(1)
+    return {
+        "class counts": class_target(rng.integers(0, 2, N_ROWS), 2, None),
+        "regression": value_target(rng.standard_normal((N_ROWS, 1)), None),
+    }
+
+
+@pytest.mark.parametrize("kind", ["class counts", "regression"])
+def test_the_histogram_of_many_rows(table, targets, kind):
+    """Right, without races, and within the budget of traffic and of conflicts."""
+    backend, oracle = CudaBackend(NumbaDevice()), registry.choose(backend="numpy").backend
+    bins, data = bin_table(backend, table, None, 255)
+    rows = backend.begin(data, bins, targets[kind])
+    ptxrun.reset()
+    with ptxrun.configure(profile=True, race="grid"):
+        hist = backend.tally(rows, ROOT)
+    [counted] = [own for name, own in ptxrun.totals().items() if name.endswith("sum_tiles")]
+    right_bins, right_data = bin_table(oracle, table, None, 255)
+    right = oracle.tally(oracle.begin(right_data, right_bins, targets[kind]), ROOT)
+    sums = hist.sums.copy_to_host().reshape(1, bins.width, -1)
+    assert np.array_equal(np.moveaxis(sums, 1, 2), right.sums)
+    found = figures(counted)
+    assert found.keys() == BUDGET[kind].keys()
+    over = {name: (found[name], most) for name, most in BUDGET[kind].items() if found[name] > most}
+    assert not over
+
+
+def figures(counted):
+    """What the budget bounds."""
+    n = counted.n
+    n_updates = N_ROWS * N_FEATURES / 32  # of a warp
+    return {
+        "sectors read over distinct ones": n["global_load_sectors"] / counted.footprint_read,
+        "wavefronts of a shared atomic": n["shared_atomic_waves"] / n["shared_atomic_req"],
+        "issue slots of a row and feature": counted.issue_slots / n_updates,
+    }

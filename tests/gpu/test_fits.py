@@ -1,0 +1,135 @@
+"""A tree grown by CUDA kernels is NumPy's tree, byte for byte, whatever the sizes of blocks."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from gputree.backends import cuda
+from gputree.backends.cuda_device import NumbaDevice
+from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.data.target import class_target, value_target
+from gputree.kernels.cuda.gpu import SIMULATED, WARP
+
+N_ROWS = 60 if SIMULATED else 3000
+
+
+def targets(label, values, weight):
+    """Every kind of target."""
+    n_classes = int(label.max()) + 1
+    return {
+        "classes": class_target(label, n_classes, None),
+        "weighted classes": class_target(label, n_classes, weight),
+        "numbers": value_target(values[:, :1], None),
+        "two outputs": value_target(values, None),
+        "weighted numbers": value_target(values[:, :1], weight),
+    }
+
+
+KINDS = ["classes", "weighted classes", "numbers", "two outputs", "weighted numbers"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tree_is_that_of_numpy(on_device, on_numpy, example, kind):
+    X, label, values, weight = example(N_ROWS)
+    target = targets(label, values, weight)[kind]
+    assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
+
+
+@pytest.mark.parametrize("formula", ["between", "information", "corrected"])
+def test_seven_classes_by_every_formula(on_device, on_numpy, example, formula):
+    X, label, _, _ = example(N_ROWS, n_classes=7)
+    target = class_target(label, 7, None)
+    options = {"formula": formula, "max_depth": 2}
+    assert on_device(X, target, **options) == on_numpy(X, target, **options)
+
+
+@pytest.mark.parametrize("kind", ["classes", "weighted numbers"])
+def test_codes_of_sixteen_bits(on_device, on_numpy, kind):
+    rng = np.random.default_rng(0)
+    X = rng.permutation(320).astype(np.float64)[:, None]
+    label = (X[:, 0] > 100).astype(np.int64) ^ (rng.random(320) < 0.1)
+    weight = rng.integers(1, 4, 320) * 0.5
+    target = targets(label, X.repeat(2, axis=1) % 7, weight)[kind]
+    options = {"max_bins": 400, "max_depth": 2}
+    assert on_device(X, target, **options) == on_numpy(X, target, **options)
+
+
+def test_features_drawn_at_every_node(on_device, on_numpy, example):
+    X, label, _, _ = example(N_ROWS, n_features=5)
+    target = class_target(label, 2, None)
+    for seed in range(2):
+        options = {"n_drawn": 2, "seed": seed, "max_depth": 3}
+        assert on_device(X, target, **options) == on_numpy(X, target, **options)
+
+
+@pytest.mark.parametrize("budget", [1, 3000])
+def test_frontiers_in_several_batches(on_device, on_numpy, example, budget):
+    X, label, _, _ = example(N_ROWS)
+    target = class_target(label, 2, None)
+    right = on_numpy(X, target, max_depth=3)
+    assert on_device(X, target, max_depth=3, budget=budget) == right
+
+
+def test_leaves_in_the_order_of_their_worth(on_device, on_numpy, example):
+    X, label, _, _ = example(N_ROWS)
+    target = class_target(label, 2, None)
+    assert on_device(X, target, max_leaves=5) == on_numpy(X, target, max_leaves=5)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"sum_threads": WARP, "tile_rows": 5, "direct_rows": 0},
+        {"direct_rows": 10**9},  # every node is added to its histogram directly
+        {"route_threads": WARP, "route_rows": WARP, "add_up_threads": 1},
+        {"route_rows": 32 * WARP, "add_up_threads": 8, "threads": 3},
+    ],
+)
+@pytest.mark.parametrize("kind", ["classes", "weighted numbers"])
+def test_sizes_of_blocks_and_tiles_change_nothing(on_device, example, sizes, kind):
+    X, label, values, weight = example(N_ROWS)
+    target = targets(label, values, weight)[kind]
+    other = replace(AUTOMATIC, **sizes)
+    assert on_device(X, target, other, max_depth=2) == on_device(X, target, max_depth=2)
+
+
+@pytest.mark.parametrize("shared_words", [60, 30, 12, 0])
+@pytest.mark.parametrize("kind", ["classes", "weighted classes"])
+def test_sums_too_wide_for_shared_memory(
+    monkeypatch, on_device, on_numpy, example, shared_words, kind
+):
+    """Groups shrink to a word, to a feature, and to nothing: then all is added directly."""
+    plan = partial(cuda.plan_groups, shared_words=shared_words)
+    monkeypatch.setattr(cuda, "plan_groups", plan)
+    X, label, values, weight = example(N_ROWS, n_features=6)
+    X[:, 1] %= 2
+    target = targets(label, values, weight)[kind]
+    assert on_device(X, target, max_depth=2) == on_numpy(X, target, max_depth=2)
+
+
+def test_codes_without_a_copy_by_columns(monkeypatch, on_device, on_numpy, example):
+    """Too little memory for the copy: rows are routed by the codes that lie row by row."""
+    monkeypatch.setattr(cuda.CudaBackend, "_check_memory", lambda *_: False)
+    X, label, _, _ = example(N_ROWS, n_features=6)
+    target = class_target(label, 2, None)
+    assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
+
+
+def test_the_order_of_rows_changes_nothing(on_device, example):
+    X, label, _, _ = example(N_ROWS)
+    shuffled = np.random.default_rng(1).permutation(N_ROWS)
+    one, other = (
+        on_device(X[rows], class_target(label[rows], 2, None), max_depth=3)[:-1]
+        for rows in (slice(None), shuffled)
+    )
+    assert one == other
+
+
+def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
+    monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2**30)
+    backend = cuda.CudaBackend(NumbaDevice())
+    with pytest.raises(MemoryError, match=r"10,000,000 rows x 100 features need about .* GiB on"):
+        backend.reserve(100, 10_000_000, 256)
+    assert backend.room_for_hists() == 2**29

@@ -1,0 +1,56 @@
+"""How often the host starts kernels and waits: a bounded number of times a level."""
+
+import numpy as np
+import pytest
+
+from gputree.backends.cuda import CudaBackend
+from gputree.backends.cuda_device import NumbaDevice
+from gputree.data.cuts import bin_table
+from gputree.data.table import Column, Kind, Table
+from gputree.data.target import class_target, value_target
+from gputree.growth.builder import grow
+from gputree.growth.rules import Rules
+
+MOST_LAUNCHES, MOST_SYNCS = 8, 1
+
+
+class Counted(CudaBackend):
+    """Notes launches and waits from one search for splits to the next."""
+
+    def __init__(self):
+        self.counter = NumbaDevice()
+        self.levels = []
+        super().__init__(self.counter)
+
+    def begin(self, data, bins, target):
+        rows = super().begin(data, bins, target)
+        self._seen = self.counter.n_launches, self.counter.n_syncs
+        return rows
+
+    def best_splits(self, hist, search):
+        splits = super().best_splits(hist, search)
+        now = self.counter.n_launches, self.counter.n_syncs
+        self.levels.append((hist.n_nodes, now[0] - self._seen[0], now[1] - self._seen[1]))
+        self._seen = now
+        return splits
+
+
+@pytest.mark.parametrize("is_regression", [False, True])
+@pytest.mark.parametrize("n_rows", [40, 100])
+def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):
+    """Nodes of a level are many or few, large or small: it makes no difference."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (n_rows, 2)).astype(np.float32)
+    table = Table(tuple(Column(f"x{i}", Kind.NUMERIC, X[:, i]) for i in range(2)), n_rows)
+    if is_regression:
+        target = value_target(rng.standard_normal((n_rows, 1)), None)
+    else:
+        target = class_target(rng.integers(0, 2, n_rows), 2, None)
+    backend = Counted()
+    bins, data = bin_table(backend, table, None, 255)
+    grow(backend, data, bins, target, Rules("between", max_depth=4), 10**8)
+    n_nodes, launches, syncs = np.array(backend.levels).T
+    assert len(backend.levels) == 4
+    assert n_nodes.max() >= 4
+    assert launches.max() <= MOST_LAUNCHES
+    assert syncs.max() <= MOST_SYNCS
