@@ -7,6 +7,8 @@ import numpy as np
 
 from gputree.dtypes import Array, HostArray
 
+CUDA_KINDS = (2, 13)  # of DLPack: device memory, and memory that host and device share
+
 
 def to_numpy(array: Array) -> HostArray:
     """The array as NumPy, shared where the library allows."""
@@ -19,6 +21,14 @@ def to_numpy(array: Array) -> HostArray:
     if array_api_compat.is_array_api_obj(array):
         return np.asarray(np.from_dlpack(array))
     return np.asarray(array)
+
+
+def cuda_number(array: Any) -> int | None:
+    """The number of the CUDA device that holds an array; None for the host."""
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
+        return None
+    kind, number = array.__dlpack_device__()
+    return int(number) if int(kind) in CUDA_KINDS else None
 
 
 def is_foreign(array: Any) -> bool:

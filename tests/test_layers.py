@@ -40,7 +40,7 @@ MAY_IMPORT = {
 }
 # Which modules may know a library that is not always there, or not on every device.
 MAY_KNOW = {
-    "cupy": {"gputree.backends.libraries"},
+    "cupy": {"gputree.backends.libraries", "gputree.backends.cuda_device"},
     "cupyx": {"gputree.backends.libraries"},
     "torch": {"gputree.backends.libraries"},
     "numba": {"gputree.kernels"},

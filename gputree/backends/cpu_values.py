@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gputree.arrays import to_numpy
 from gputree.backends.cpu_lanes import Lane
 from gputree.data.bins import FeatureBins
 from gputree.data.cuts import LISTED_ROWS, bucket_of, distinct, searched_codes
@@ -35,7 +36,7 @@ def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
 
 def floats(column: Column) -> HostArray:
     """The values of a column as floats: numbers, or level numbers, NaN where missing."""
-    values = np.asarray(column.values)
+    values = to_numpy(column.values)
     if column.levels is None:
         return values
     return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)

@@ -25,7 +25,6 @@ from gputree.backends.cuda_plan import (
     route_table,
     row_words,
     sum_table,
-    tiles,
 )
 from gputree.backends.units import relative_units
 from gputree.data.bins import Bins, FeatureBins
@@ -185,7 +184,9 @@ class CudaBackend:
             row = dev.empty(1 if weight is None else values.n_columns * room, np.int32)
             n_found = dev.zeros(values.n_columns, np.int32)
             args = values.n_columns, values.n_rows, values.values, put, on_device, room
-            self._over(coding.gather, values.n_columns * values.n_rows, *args, members, row, n_found)
+            self._over(
+                coding.gather, values.n_columns * values.n_rows, *args, members, row, n_found
+            )
             n_members = dev.download(n_found)[: values.n_columns]
             if int(n_members.max()) <= room:
                 break
@@ -193,9 +194,7 @@ class CudaBackend:
         value = dev.download(members).reshape(values.n_columns, room)
         rows = None if weight is None else dev.download(row).reshape(values.n_columns, room)
         return [
-            distinct(
-                value[i, :n], None if weight is None or rows is None else weight[rows[i, :n]]
-            )
+            distinct(value[i, :n], None if weight is None or rows is None else weight[rows[i, :n]])
             for i, n in enumerate(n_members.tolist())
         ]
 
@@ -459,9 +458,7 @@ class CudaBackend:
     def _weight(self, weight: HostArray | None) -> Array:
         return self._device.upload(np.ones(1, np.int32) if weight is None else weight)
 
-    def _count(
-        self, values: CudaValues, weight: HostArray | None
-    ) -> tuple[HostArray, HostArray]:
+    def _count(self, values: CudaValues, weight: HostArray | None) -> tuple[HostArray, HostArray]:
         """Weight by column and bucket, and missing values by column."""
         dev, n_columns = self._device, values.n_columns
         counts = dev.zeros(n_columns * BUCKETS, np.int32 if weight is None else np.int64)
@@ -594,9 +591,7 @@ def _not_above(cut: HostArray, dtype: Any) -> HostArray:
     return np.where(rounded > cut, np.nextafter(rounded, rounded.dtype.type(-np.inf)), rounded)
 
 
-def _with_children(
-    rows: CudaRows, moves: Moves, n_left: HostArray, order: Array
-) -> CudaRows:
+def _with_children(rows: CudaRows, moves: Moves, n_left: HostArray, order: Array) -> CudaRows:
     """The rows with a list for each child in place of its parent's."""
     n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
     start, n_rows = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)

@@ -14,7 +14,10 @@ import numpy.typing as npt
 
 from gputree.arrays import to_numpy
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.cuda.gpu import SIMULATED, cuda
+from gputree.kernels.cuda import gpu
+from gputree.kernels.cuda.gpu import SIMULATED
+
+cuda: Any = gpu.cuda  # numba.cuda has no types
 
 CHUNK_BYTES = 2**25  # of pinned memory through which host data goes; two are in use
 
@@ -50,9 +53,7 @@ class Device(Protocol):
         """A copy on the device."""
         ...
 
-    def launch(
-        self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0
-    ) -> None:
+    def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         """Start a kernel, with so many bytes of shared memory beside its own."""
         ...
 
@@ -114,9 +115,7 @@ class NumbaDevice:
         out.copy_to_device(array)
         return out
 
-    def launch(
-        self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0
-    ) -> None:
+    def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         self.n_launches += 1
         with _quick_turns():
             kernel[blocks, threads, 0, shared](*args)
@@ -185,9 +184,7 @@ class CupyDevice:
         with self._device, self._stream:
             return array.copy()
 
-    def launch(
-        self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0
-    ) -> None:
+    def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         self.n_launches += 1
         with self._device:
             kernel[blocks, threads, self._launch_stream, shared](*args)
@@ -207,12 +204,14 @@ class CupyDevice:
         """Copy host data through two pinned chunks in turn: one is filled as the other travels."""
         step = max(1, CHUNK_BYTES // host.itemsize)
         with self._device, self._stream:
-            chunks = []
+            chunks: list[tuple[HostArray, Any]] = []
             for first in range(0, len(host), step):
                 part = host[first : first + step]
                 if len(chunks) < 2:
                     memory = self._cupy.cuda.alloc_pinned_memory(step * host.itemsize)
-                    chunks.append((np.frombuffer(memory, host.dtype, step), self._cupy.cuda.Event()))
+                    chunks.append(
+                        (np.frombuffer(memory, host.dtype, step), self._cupy.cuda.Event())
+                    )
                 pinned, is_free = chunks[(first // step) % 2]
                 is_free.synchronize()
                 pinned[: len(part)] = part

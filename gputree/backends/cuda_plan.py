@@ -77,9 +77,7 @@ def plan_groups(
     )
 
 
-def _gather(
-    n_codes: HostArray, n_planes: int, per_load: int, shared_words: int
-) -> list[range]:
+def _gather(n_codes: HostArray, n_planes: int, per_load: int, shared_words: int) -> list[range]:
     """Neighbours whose codes come by one load, as long as their sums fit."""
     groups: list[range] = []
     for feature in np.flatnonzero(n_codes * n_planes <= shared_words).tolist():
@@ -127,7 +125,8 @@ def plan_planes(target: Target) -> Planes:
         return Planes([], _no_limbs(), channels.n, 0, 0, 1, np.arange(channels.n), one)
     amounts: list[tuple[HostArray, int]] = []
     limbs: list[tuple[int, int, int, int, int]] = []
-    plane_of, limbs_of = [], []
+    plane_of: list[int] = []
+    limbs_of: list[int] = []
     n_planes = 0
 
     def add(amount: HostArray, n_classes: int) -> None:
@@ -192,9 +191,7 @@ def tiles(
     return first, np.minimum(first + step, (start + n_rows)[which]), owner[which]
 
 
-def sum_table(
-    start: HostArray, n_rows: HostArray, place: HostArray, step: int
-) -> HostArray:
+def sum_table(start: HostArray, n_rows: HostArray, place: HostArray, step: int) -> HostArray:
     """The table of tiles that `tally` sums."""
     return np.stack(tiles(start, n_rows, place, step), axis=1).astype(np.int64).reshape(-1)
 

@@ -49,11 +49,12 @@ def choose(
     *,
     n_jobs: int | None = None,
     n_cells: int = 0,
+    data_on: int | None = None,
 ) -> Choice:
     """The backend for `device` and `backend` as an estimator takes them.
 
     What is asked for and cannot be had is an error; only "auto" chooses freely, by the number of
-    cells of the table.
+    cells of the table and by the CUDA device that holds it, if one does.
     """
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
@@ -64,10 +65,13 @@ def choose(
         return _on_cuda(device, n_threads)
     no_gpu = "device='cpu' was asked for"
     if device == "auto":
-        number, no_gpu = _look_for_gpu(n_cells)
-        if number is not None:
+        if data_on is not None and _is_installed("cuda"):
+            place = f"cuda:{data_on}"
+            return Choice(_open("cuda", place, n_threads), f"the table is on {place}")
+        has_gpu, no_gpu = _look_for_gpu(n_cells)
+        if has_gpu:
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
-            return Choice(_open("cuda", f"cuda:{number}", n_threads), reason)
+            return Choice(_open("cuda", "cuda:0", n_threads), reason)
     name, reason = _for_cpu(n_cells)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
 
@@ -91,15 +95,15 @@ def _for_cpu(n_cells: int) -> tuple[str, str]:
     return "numba", f"{n_cells:,} cells are enough for compiled kernels"
 
 
-def _look_for_gpu(n_cells: int) -> tuple[int | None, str]:
-    """The GPU to use for a table, or why there is none. Nothing is imported for small tables."""
+def _look_for_gpu(n_cells: int) -> tuple[bool, str]:
+    """Whether to use a GPU for a table, or why not. Nothing is imported for small tables."""
     if n_cells < GPU_CELLS:
-        return None, f"a GPU is not looked for below {GPU_CELLS:,} cells"
+        return False, f"a GPU is not looked for below {GPU_CELLS:,} cells"
     if not _is_installed("cuda"):
-        return None, "no GPU is used, as numba-cuda is not installed"
+        return False, "no GPU is used, as numba-cuda is not installed"
     if _is_simulated():
-        return None, "no GPU is used, as CUDA is simulated"
-    return (0, "") if _cuda_devices("cuda") else (None, "no GPU was found")
+        return False, "no GPU is used, as CUDA is simulated"
+    return (True, "") if _cuda_devices("cuda") else (False, "no GPU was found")
 
 
 def _on_cuda(device: str, n_threads: int) -> Choice:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
-from gputree.arrays import to_numpy
+from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
 from gputree.data.cuts import bin_table
@@ -63,7 +63,8 @@ class Dataset:
     ) -> None:
         table = read_table(X, categorical_features=categorical_features)
         n_cells = table.n_rows * table.n_features
-        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells)
+        place = cuda_number(table.columns[0].values)
+        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
         _refuse_nominal(table)
         self.y = y
         self.sample_weight = read_weights(sample_weight, table.n_rows)

@@ -1,4 +1,4 @@
-"""Columns of pandas, polars and pyarrow tables, read one at a time.
+"""Columns of pandas, cuDF, polars and pyarrow tables, read one at a time.
 
 A library is looked up in `sys.modules` and never imported: whoever passes its table has done so.
 """
@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from gputree.arrays import to_numpy
 from gputree.data.cells import (
     OTHER_PROBLEM,
     TIME_PROBLEM,
     Categories,
     Cells,
     Refused,
+    Values,
     host_cells,
     is_missing,
     plain,
+    real_dtype,
     renumber,
 )
 from gputree.dtypes import LEVEL, MISSING_LEVEL
@@ -44,6 +47,8 @@ def open_frame(X: Any) -> Source | None:
     if _is_a(X, "pandas", "DataFrame"):
         columns = (_pandas_cells(series) for _, series in X.items())
         return _source(X.columns, len(X), columns)
+    if _is_a(X, "cudf", "DataFrame"):
+        return _source(X.columns, len(X), (_cudf_cells(X[name]) for name in X.columns))
     if _is_a(X, "polars", "DataFrame"):
         return _source(X.columns, X.height, map(_polars_cells, X.iter_columns()))
     if _is_a(X, "polars", "LazyFrame"):
@@ -102,6 +107,31 @@ def _pandas_numbers(series: Any) -> Cells:
         return host_cells(series.to_numpy(dtype=native), name)
     values = series.to_numpy(dtype=native, na_value=native.type(0))
     return host_cells(values, name, series.notna().to_numpy())
+
+
+# cuDF
+
+
+@dataclass(frozen=True)
+class DeviceValues(Values):
+    """A column of numbers on a GPU, which stays there unless its values become levels."""
+
+    def numbers(self) -> Any:
+        return self.values.astype(real_dtype(self.values.dtype), copy=False)
+
+    def distinct(self) -> Categories:
+        return Values(self.dtype, to_numpy(self.values), None, False).distinct()
+
+
+def _cudf_cells(series: Any) -> Cells:
+    """Numbers as CuPy arrays; whatever else there is comes by way of pandas."""
+    name = str(series.dtype)
+    if getattr(series.dtype, "kind", "O") not in "biuf":
+        return _pandas_cells(series.to_pandas())
+    if not series.has_nulls:
+        return DeviceValues(name, series.values, None, is_text=False)
+    number = series.astype(real_dtype(np.dtype(name)))
+    return DeviceValues(name, number.to_cupy(na_value=np.nan), None, is_text=False)
 
 
 # polars

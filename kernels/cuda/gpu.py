@@ -33,7 +33,7 @@ __all__ = [
     "total",
 ]
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
+SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 if SIMULATED:
     from numba.cuda.simulator.kernel import _get_kernel_context
@@ -94,7 +94,7 @@ if SIMULATED:
         return words[at], words[at + 1], words[at + 2], words[at + 3]
 
     def multiply(a, b):
-        """a * b, rounded once and never fused with an addition."""
+        """The product, rounded once and never fused with an addition."""
         return a * b
 
     def bits_of(x):
@@ -111,7 +111,7 @@ if SIMULATED:
         return fraction, np.float64((word >> 52) - 1023)
 
 else:
-    from llvmlite import ir
+    from llvmlite import ir  # type: ignore[import-untyped]
     from numba.core import types
     from numba.cuda import libdevice
     from numba.cuda.extending import intrinsic
@@ -200,7 +200,7 @@ else:
 
     @function
     def multiply(a, b):
-        """a * b, rounded once and never fused with an addition."""
+        """The product, rounded once and never fused with an addition."""
         return libdevice.dmul_rn(a, b)
 
     @function

@@ -147,6 +147,57 @@ def test_a_library_that_sees_no_gpu_is_passed_over(machine):
     assert choose("cuda").backend.name == "torch"
 
 
+@pytest.mark.parametrize(
+    ("n_cells", "libraries", "reason"),
+    [
+        (9_999_999, {"numpy": 0, "numba": 0}, "a GPU is not looked for below 10,000,000 cells"),
+        (10_000_000, {"numpy": 0, "numba": 0}, "no GPU is used, as numba-cuda is not installed"),
+        (10_000_000, {"numba": 0, "numba_cuda": 0, "cuda": 0}, "no GPU was found"),
+    ],
+)
+def test_automatic_says_why_it_does_without_a_gpu(monkeypatch, machine, n_cells, libraries, reason):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
+    machine(**libraries)
+    choice = choose(n_cells=n_cells)
+    assert choice.backend.name == "numba"
+    assert choice.reason.endswith(reason)
+
+
+class Opened:
+    """Stands for a backend on a GPU."""
+
+    def __init__(self, device):
+        self.name, self.device = "cuda", device
+
+
+@pytest.fixture
+def gpus(monkeypatch, machine):
+    """Two GPUs that numba-cuda reaches."""
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
+    machine(numpy=0, numba=0, numba_cuda=0, cuda=2)
+    monkeypatch.setattr("gputree.backends.cuda.CudaBackend", lambda device: Opened(device))
+    monkeypatch.setattr("gputree.backends.cuda_device.open_device", lambda name: name)
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "reason"),
+    [
+        ({"n_cells": 10**7}, "cuda:0", "10,000,000 cells are enough for the GPU that was found"),
+        ({"data_on": 1}, "cuda:1", "the table is on cuda:1"),
+        ({"device": "cuda:1"}, "cuda:1", "device='cuda:1' was asked for; cuda reaches it"),
+        ({"backend": "cuda"}, "cuda:0", "backend='cuda' was asked for"),
+    ],
+)
+def test_a_gpu_is_used_by_its_own_kernels(gpus, options, place, reason):
+    choice = choose(**options)
+    assert (choice.backend.name, choice.backend.device, choice.reason) == ("cuda", place, reason)
+
+
+def test_a_table_on_a_gpu_without_kernels_comes_to_the_cpu(monkeypatch, machine):
+    machine(numpy=0, numba=0)
+    assert choose(data_on=0).backend.device == "cpu"
+
+
 def test_every_backend_that_may_be_missing_has_a_cure():
     assert set(registry.BACKENDS) - {"numpy"} <= set(registry._REMEDY)
 

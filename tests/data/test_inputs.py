@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from decimal import Decimal
+from types import SimpleNamespace
 
 import array_api_strict
 import hypothesis.extra.numpy as hnp
@@ -925,3 +926,51 @@ def test_only_libraries_in_use_are_loaded():
         "assert not loaded, loaded\n"
     )
     run_apart(code)
+
+
+# cuDF, which needs a GPU: a stand-in that answers what is asked of it.
+
+
+class CudfSeries:
+    def __init__(self, values, nulls=()):
+        self._values = np.asarray(values)
+        self._nulls = list(nulls)
+        self.dtype = self._values.dtype
+        self.has_nulls = bool(self._nulls)
+
+    @property
+    def values(self):
+        assert not self.has_nulls  # cuDF refuses
+        return self._values
+
+    def astype(self, dtype):
+        return CudfSeries(self._values.astype(dtype), self._nulls)
+
+    def to_cupy(self, na_value):
+        filled = self._values.copy()
+        filled[self._nulls] = na_value
+        return filled
+
+    def to_pandas(self):
+        return pd.Series(self._values)
+
+
+class CudfFrame(dict):
+    @property
+    def columns(self):
+        return list(self)
+
+    def __len__(self):
+        return 3
+
+
+def test_columns_of_cudf_stay_on_the_device_and_others_come_by_way_of_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cudf", SimpleNamespace(DataFrame=CudfFrame))
+    single, whole = np.array([1.5, 2.5, 3.5], np.float32), np.array([1, 2, 3])
+    frame = CudfFrame(
+        a=CudfSeries(single), b=CudfSeries(whole, nulls=[1]), c=CudfSeries(["x", "y", "x"])
+    )
+    table = read_table(frame, categorical_features=["c"])
+    assert table.columns[0].values is single
+    assert_array_equal(table.columns[1].values, [1.0, np.nan, 3.0])
+    assert table.columns[2].levels == ("x", "y")
