@@ -74,6 +74,20 @@ class CudaData:
 
 
 @dataclass(frozen=True)
+class CudaTables:
+    """What stays the same for a whole tree, on the device."""
+
+    offset: Array  # (features + 1,) where each begins in a histogram
+    n_values: Array  # (features,)
+    unit: Array  # (scored channels,)
+    summed: Array  # groups of features, as in Groups
+    direct: Array
+    limbs: Array  # as in Planes
+    channel_plane: Array
+    channel_limbs: Array
+
+
+@dataclass(frozen=True)
 class CudaRows:
     """The rows of each node, one node after another."""
 
@@ -82,8 +96,7 @@ class CudaRows:
     target: Target
     planes: Planes
     groups: Groups
-    offset: Array  # (features + 1,) where each begins in a histogram
-    n_values: Array  # (features,)
+    tables: "CudaTables"
     label: Array  # (rows,), one entry for a regression
     limb: Array  # (limbs * rows,), one entry where every row adds 1 only
     order: Array  # (rows,) row numbers, node by node
@@ -234,14 +247,24 @@ class CudaBackend:
         if target.label is not None:
             label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
         planes = plan_planes(target)
+        groups = plan_groups(bins.n_codes, planes.n_planes, data.code_bits)
+        tables = CudaTables(
+            offset=upload(bins.offset),
+            n_values=upload(bins.n_values),
+            unit=upload(np.array(relative_units(target.channels))),
+            summed=upload(groups.summed),
+            direct=upload(groups.direct),
+            limbs=upload(planes.limbs),
+            channel_plane=upload(planes.channel_plane.astype(np.int32)),
+            channel_limbs=upload(planes.channel_limbs),
+        )
         return CudaRows(
             data=data,
             bins=bins,
             target=target,
             planes=planes,
-            groups=plan_groups(bins.n_codes, planes.n_planes, data.code_bits),
-            offset=upload(bins.offset),
-            n_values=upload(bins.n_values),
+            groups=groups,
+            tables=tables,
             label=upload(label),
             limb=self._limbs(planes, n_rows),
             order=upload(order),
@@ -292,7 +315,8 @@ class CudaBackend:
         trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
         key = dev.empty(n_items, np.int64)
         stride = rows.bins.width * channels.n
-        table = (hist.n_nodes, n_features, hist.sums, stride, rows.offset, rows.n_values)
+        bounds = rows.tables.offset, rows.tables.n_values
+        table = hist.n_nodes, n_features, hist.sums, stride, *bounds
         shape = (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
         n_warps = self._scan_warps(channels.n)
         dev.launch(
@@ -301,7 +325,7 @@ class CudaBackend:
             n_warps * WARP,
             *table,
             *shape,
-            dev.upload(np.array(relative_units(channels))),
+            rows.tables.unit,
             search.min_rows,
             max(1, search.min_weight),
             trimmed,
@@ -485,29 +509,28 @@ class CudaBackend:
 
     def _sum(self, rows: CudaRows, table: HostArray, stride: int, sums: Array) -> None:
         """Sum the tiles of large nodes in shared memory."""
-        groups, planes, data = rows.groups, rows.planes, rows.data
-        upload = self._device.upload
+        groups, planes, data, tables = rows.groups, rows.planes, rows.data, rows.tables
         self._device.launch(
             make_sum(data.code_bits, groups.is_wide, bool(planes.amounts)),
             len(table) // tally.TILE_COLUMNS * groups.n_summed,
             self._tuning.sum_threads,
-            upload(table),
+            self._device.upload(table),
             groups.n_summed,
-            upload(groups.summed),
+            tables.summed,
             data.words,
             data.row_words,
             rows.order,
             rows.label,
             rows.limb,
-            upload(planes.limbs),
+            tables.limbs,
             rows.target.n_rows,
             planes.one_plane,
             planes.one_step,
             planes.n_planes,
-            upload(planes.channel_plane.astype(np.int32)),
-            upload(planes.channel_limbs),
+            tables.channel_plane,
+            tables.channel_limbs,
             rows.target.channels.n,
-            rows.offset,
+            tables.offset,
             stride,
             sums,
             shared=groups.shared_bytes,
@@ -543,18 +566,18 @@ class CudaBackend:
             upload(item_tile.astype(np.int32)),
             upload(item_group.astype(np.int32)),
             upload(tile),
-            upload(groups.direct),
+            rows.tables.direct,
             data.words,
             data.row_words,
             rows.order,
             rows.label,
             rows.limb,
-            upload(planes.limbs),
+            rows.tables.limbs,
             rows.target.n_rows,
             planes.one_channel,
             planes.one_step,
             rows.target.channels.n,
-            rows.offset,
+            rows.tables.offset,
             stride,
             sums,
         )

@@ -186,7 +186,8 @@ class CupyDevice:
 
     def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         self.n_launches += 1
-        with self._device:
+        # Inside the stream, as arrays are handed over by a protocol that orders streams.
+        with self._device, self._stream:
             kernel[blocks, threads, self._launch_stream, shared](*args)
 
     def free_bytes(self) -> int | None:
