@@ -63,7 +63,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         Bytes that histograms may take; automatic by default. Never changes the model.
     device : {'auto', 'cpu', 'cuda', 'cuda:N'}, default='auto'
         Where to compute. A device that is asked for and missing is an error.
-    backend : {'numpy', 'numba', 'torch', 'cupy'}, optional
+    backend : {'numpy', 'numba', 'cuda', 'cupy', 'torch'}, optional
         What to compute with; overrides the choice that `device` would make.
     n_jobs : int, optional
         Threads of the 'numba' backend; all cores by default. Never changes the model.

@@ -1,0 +1,104 @@
+"""What a depth-limited tree should take on a GPU: a prediction from counted work, not a measurement.
+
+    python benchmarks/gpu_model.py --rows 10M --features 28 --depth 8
+
+Every kernel's bytes and atomics follow from its code, issue slots from counting them (see
+`tests/gpu/costs.json`); time is the largest of what memory, shared atomics and issue allow.
+"""
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from cases import _whole
+
+COSTS = json.loads((Path(__file__).parents[1] / "tests/gpu/costs.json").read_text())
+
+WAVEFRONTS = 3.53  # of a shared atomic by 32 lanes with random cells
+LAUNCH_SECONDS = 20e-6  # of the host for a launch with a dozen arrays
+SYNC_SECONDS = 30e-6
+LAUNCHES, SYNCS = 8, 1  # a level
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card can do at most."""
+
+    name: str
+    n_sms: int
+    clock: float  # Hz
+    bandwidth: float  # bytes a second
+
+    @property
+    def shared_atomics(self) -> float:
+        return self.n_sms * self.clock * 32 / WAVEFRONTS
+
+    @property
+    def issue_slots(self) -> float:
+        return self.n_sms * self.clock * 4
+
+
+CARDS = (
+    Card("A100-80", 108, 1.41e9, 2.04e12),
+    Card("H100 SXM", 132, 1.83e9, 3.35e12),
+    Card("L4", 58, 2.04e9, 0.30e12),
+)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kernel does in a whole tree."""
+
+    name: str
+    n_bytes: float  # to and from device memory
+    n_atomics: float = 0.0  # in shared memory
+    n_slots: float = 0.0
+
+    def seconds(self, card: Card) -> float:
+        return max(
+            self.n_bytes / card.bandwidth,
+            self.n_atomics / card.shared_atomics,
+            self.n_slots / card.issue_slots,
+        )
+
+
+def tree_work(n_rows: int, n_features: int, depth: int, n_classes: int) -> list[Work]:
+    """The kernels of one tree on class counts; half of the rows are summed below the root."""
+    passes = 1 + (depth - 1) / 2
+    n_groups = -(-n_features // 16)
+    code_bytes = 16 * n_groups
+    cells = n_features * 256 * n_classes
+    hist_nodes = 2**depth - 1
+    slots = COSTS["class counts"]["issue slots of a row and feature"]
+    updates = passes * n_rows * n_features
+    return [
+        Work("sum", passes * n_rows * (code_bytes + n_groups * 5), updates, updates / 32 * slots),
+        Work("derive", hist_nodes * cells * 4 * 2.5),
+        Work("scan", hist_nodes * cells * 4 * 2),
+        Work("route", depth * n_rows * (4 + 1 + 1 / 4 + 4 + 4 + 8)),
+    ]
+
+
+def main() -> None:
+    """Print the prediction as a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", default="10M")
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--depth", type=int, default=8)
+    parser.add_argument("--classes", type=int, default=2)
+    options = parser.parse_args()
+    work = tree_work(_whole(options.rows), options.features, options.depth, options.classes)
+    print("| milliseconds | " + " | ".join(card.name for card in CARDS) + " |")
+    print("|---|" + "---|" * len(CARDS))
+    for each in work:
+        cells = " | ".join(f"{1e3 * each.seconds(card):.2f}" for card in CARDS)
+        print(f"| {each.name} | {cells} |")
+    host = options.depth * (LAUNCHES * LAUNCH_SECONDS + SYNCS * SYNC_SECONDS)
+    print("| launches and waits | " + " | ".join(f"{1e3 * host:.2f}" for _ in CARDS) + " |")
+    totals = [sum(each.seconds(card) for each in work) + host for card in CARDS]
+    print("| **tree** | " + " | ".join(f"**{1e3 * total:.1f}**" for total in totals) + " |")
+
+
+if __name__ == "__main__":
+    main()
