@@ -14,6 +14,7 @@ from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
+from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, OUTSIDE, SUM, Array, HostArray, code_dtype
@@ -65,13 +66,21 @@ class ArrayBackend:
         return np.array([int(xp.count_nonzero(xp.isnan(column))) for column in values])
 
     def sketch(
-        self, values: list[Array], weight: HostArray | None
+        self,
+        values: list[Array],
+        weight: HostArray | None,
+        within: Sequence[HostArray] | None = None,
     ) -> list[tuple[HostArray, HostArray]]:
         put = self._weight(weight)
-        return [coding.bucket_weights(self._lib, column, put) for column in values]
+        if within is None:
+            return [coding.bucket_weights(self._lib, column, put) for column in values]
+        return [
+            coding.fine_bucket_weights(self._lib, column, put, buckets)
+            for column, buckets in zip(values, within, strict=True)
+        ]
 
     def refine(
-        self, values: list[Array], weight: HostArray | None, wanted: Sequence[HostArray | None]
+        self, values: list[Array], weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
         put = self._weight(weight)
         return [

@@ -27,6 +27,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from gputree.data.bins import Bins, FeatureBins
+from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
@@ -123,12 +124,17 @@ class Backend(Protocol):
         """How many values of each column are missing. Adds up over parts of the rows."""
         ...
 
-    def sketch(self, values: Values, weight: HostArray | None) -> list[tuple[HostArray, HostArray]]:
-        """The buckets of each column that hold known values, with their weights; adds up, too."""
+    def sketch(
+        self, values: Values, weight: HostArray | None, within: Sequence[HostArray] | None = None
+    ) -> list[tuple[HostArray, HostArray]]:
+        """The buckets of each column that hold known values, with their weights; adds up, too.
+
+        With coarse buckets of each column, perhaps none, to look `within`: the fine ones in them.
+        """
         ...
 
     def refine(
-        self, values: Values, weight: HostArray | None, wanted: Sequence[HostArray | None]
+        self, values: Values, weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
         """Distinct values and their weights inside the wanted buckets of each column, sorted.
 

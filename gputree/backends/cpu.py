@@ -13,12 +13,14 @@ import numpy as np
 from gputree.backends import cpu_values
 from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
 from gputree.backends.cpu_lanes import Lanes
+from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, chunks, running, with_children
 from gputree.backends.cpu_sums import sum_dtype, sum_nodes
-from gputree.backends.cpu_values import NONE, CpuValues, as_matrix, floats
+from gputree.backends.cpu_values import CpuValues, as_matrix, floats
 from gputree.backends.units import relative_units
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
+from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, HostArray, code_dtype
@@ -66,16 +68,30 @@ class CpuBackend:
         return values.n_missing
 
     def sketch(
-        self, values: CpuValues, weight: HostArray | None
+        self,
+        values: CpuValues,
+        weight: HostArray | None,
+        within: Sequence[HostArray] | None = None,
     ) -> list[tuple[HostArray, HostArray]]:
+        if within is not None:
+            return self._sketch_within(values, weight, within)
         found = self._workers.map(
             lambda block: cpu_values.sketch(self._lanes.own, block, weight), values.blocks
         )
         values.n_missing = np.concatenate([n_missing for _, n_missing in found])
         return [column for columns, _ in found for column in columns]
 
+    def _sketch_within(
+        self, values: CpuValues, weight: HostArray | None, within: Sequence[HostArray]
+    ) -> list[tuple[HostArray, HostArray]]:
+        found = self._workers.map(
+            lambda at: cpu_values.sketch_within(self._lanes.own, at[0], weight, within[at[1]]),
+            values.with_places(),
+        )
+        return [column for columns in found for column in columns]
+
     def refine(
-        self, values: CpuValues, weight: HostArray | None, wanted: Sequence[HostArray | None]
+        self, values: CpuValues, weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
         found = self._workers.map(
             lambda at: cpu_values.refine(self._lanes.own, at[0], weight, wanted[at[1]]),

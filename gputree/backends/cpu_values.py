@@ -8,14 +8,14 @@ import numpy as np
 
 from gputree.arrays import to_numpy
 from gputree.backends.cpu_lanes import Lane
+from gputree.backends.cpu_lists import NONE, Listing, page_table
 from gputree.data.bins import FeatureBins
-from gputree.data.cuts import LISTED_ROWS, bucket_of, distinct, searched_codes
+from gputree.data.cuts import LISTED_ROWS, distinct, searched_codes
+from gputree.data.number_line import Buckets, bucket_in, bucket_of, table_length
 from gputree.data.table import Column
 from gputree.dtypes import MISSING_LEVEL, HostArray
-from gputree.kernels.buckets import BUCKETS
+from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.cpu import coding
-
-NONE = np.empty(0, np.int64)  # stands for weights or classes that are not there
 
 
 def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
@@ -82,36 +82,35 @@ def sketch(
     counts[:] = 0
     n_missing = np.zeros(len(counts), np.int64)
     coding.count(block, NONE if weight is None else weight, counts, n_missing)
-    return [coding.occupied(cells) for cells in counts], n_missing
+    return [coding.occupied(cells[:BUCKETS]) for cells in counts], n_missing
+
+
+def sketch_within(
+    lane: Lane, block: HostArray, weight: HostArray | None, within: Sequence[HostArray]
+) -> list[tuple[HostArray, HostArray]]:
+    """Fine buckets of each column inside some coarse ones, with their weights."""
+    asked = [column for column, pages in enumerate(within) if pages.size]
+    page_of = page_table(lane, within)
+    shape = len(within), max(table_length(pages) for pages in within)
+    counts = lane.room("buckets", shape, np.int32 if weight is None else np.int64)
+    counts[asked] = 0
+    given = NONE if weight is None else weight
+    coding.count_fine(block, given, np.array(asked, np.int64), page_of, counts)
+    found = [(NONE, NONE)] * len(within)
+    for column in asked:
+        cell, amount = coding.occupied(counts[column, PAGE : table_length(within[column])])
+        found[column] = bucket_in(PAGE + cell, within[column]), amount
+    return found
 
 
 def refine(
-    lane: Lane, block: HostArray, weight: HostArray | None, wanted: Sequence[HostArray | None]
+    lane: Lane, block: HostArray, weight: HostArray | None, wanted: Sequence[Buckets | None]
 ) -> list[tuple[HostArray, HostArray]]:
     """Distinct known values of each column inside its wanted buckets, and their weights."""
-    if any(buckets is None for buckets in wanted):
+    buckets = [own for own in wanted if own is not None]
+    if len(buckets) < len(wanted):
         return [_every(block[:, column], weight) for column in range(block.shape[1])]
-    given = NONE if weight is None else weight
-    n_rows, n_columns = block.shape
-    is_wanted = lane.room("is_wanted", (n_columns, BUCKETS + 1), np.bool_)
-    for column, buckets in enumerate(wanted):
-        is_wanted[column] = False
-        is_wanted[column, buckets] = True
-    is_wanted[:, BUCKETS] = False
-    room = n_rows // 8  # few values are wanted, unless they crowd together
-    members = lane.room("members", (n_columns, room), block.dtype)
-    weights = lane.room("weights", (n_columns, 0 if weight is None else room), np.int64)
-    n_found = np.zeros(n_columns, np.int64)
-    coding.gather(block, given, is_wanted, members, weights, n_found)
-    found = []
-    for column, n in enumerate(n_found.tolist()):
-        if n <= room:
-            own = members[column, :n], None if weight is None else weights[column, :n]
-            found.append(distinct(*own))
-        else:
-            line = block[:, column : column + 1]
-            found.append(_crowded(line, weight, is_wanted[column : column + 1], n))
-    return found
+    return Listing(lane, block, weight, buckets).by_column()
 
 
 def _every(line: HostArray, weight: HostArray | None) -> tuple[HostArray, HostArray]:
@@ -121,26 +120,6 @@ def _every(line: HostArray, weight: HostArray | None) -> tuple[HostArray, HostAr
         return distinct(line[is_known], None)
     is_known &= weight > 0
     return distinct(line[is_known], weight[is_known])
-
-
-def _crowded(
-    line: HostArray, weight: HostArray | None, is_wanted: HostArray, n: int
-) -> tuple[HostArray, HostArray]:
-    """Distinct values and weights where many are wanted: most often a few that come again."""
-    given = NONE if weight is None else weight
-    bucket = np.flatnonzero(is_wanted)
-    rank = np.full(BUCKETS + 1, -1, np.int32)
-    rank[bucket] = np.arange(len(bucket))
-    low, high = np.empty((2, len(bucket)), line.dtype)
-    total = np.zeros(len(bucket), np.int64)
-    coding.span(line[:, 0], given, rank, low, high, total)
-    is_there = total > 0
-    if (low[is_there] == high[is_there]).all():
-        return low[is_there].astype(np.float64) + 0.0, total[is_there]
-    members = np.empty((1, n), line.dtype)
-    weights = np.empty((1, 0 if weight is None else n), np.int64)
-    coding.gather(line, given, is_wanted, members, weights, np.zeros(1, np.int64))
-    return distinct(members[0], None if weight is None else weights[0])
 
 
 def encode(lane: Lane, block: HostArray, bins: Sequence[FeatureBins], code: HostArray) -> None:

@@ -29,6 +29,7 @@ from gputree.backends.cuda_plan import (
 from gputree.backends.units import relative_units
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.cuts import distinct
+from gputree.data.number_line import Buckets, bucket_in, fill_pages, table_length
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, MISSING_LEVEL, OUTSIDE, SLOT, Array, HostArray, code_dtype
@@ -176,29 +177,39 @@ class CudaBackend:
         return values.n_missing
 
     def sketch(
-        self, values: CudaValues, weight: HostArray | None
+        self,
+        values: CudaValues,
+        weight: HostArray | None,
+        within: Sequence[HostArray] | None = None,
     ) -> list[tuple[HostArray, HostArray]]:
+        if within is not None:
+            return self._sketch_within(values, weight, within)
         counts, values.n_missing = self._count(values, weight)
         bucket = [np.flatnonzero(cells) for cells in counts]
         return [(own, cells[own]) for own, cells in zip(bucket, counts, strict=True)]
 
     def refine(
-        self, values: CudaValues, weight: HostArray | None, wanted: Sequence[HostArray | None]
+        self, values: CudaValues, weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
-        is_wanted = np.zeros((values.n_columns, BUCKETS), np.uint8)
-        for own, buckets in zip(is_wanted, wanted, strict=True):
-            own[slice(None) if buckets is None else buckets] = 1
-        is_all = any(buckets is None for buckets in wanted)
-        room = values.n_rows if is_all else values.n_rows // 8 + 1
+        asked = [Buckets(np.arange(BUCKETS)) if own is None else own for own in wanted]
+        n_cells = max(own.n_cells for own in asked)
+        is_wanted = np.zeros((values.n_columns, n_cells), np.uint8)
+        for cells, own in zip(is_wanted, asked, strict=True):
+            cells[own.cell] = 1
+        room = values.n_rows if None in wanted else values.n_rows // 8 + 1
         dev = self._device
+        is_fine = dev.upload(np.array([own.is_fine for own in asked], np.uint8))
+        pages = self._pages([own.pages for own in asked])
         on_device, put = dev.upload(is_wanted), self._weight(weight)
         while True:
             members = dev.empty(values.n_columns * room, values.values.dtype)
             row = dev.empty(1 if weight is None else values.n_columns * room, np.int32)
             n_found = dev.zeros(values.n_columns, np.int32)
-            args = values.n_columns, values.n_rows, values.values, put, on_device, room
             self._over(
-                coding.gather, values.n_columns * values.n_rows, *args, members, row, n_found
+                coding.gather,
+                values.n_columns * values.n_rows,
+                *(values.n_columns, values.n_rows, values.values, put, is_fine, pages, n_cells),
+                *(on_device, room, members, row, n_found),
             )
             n_members = dev.download(n_found)[: values.n_columns]
             if int(n_members.max()) <= room:
@@ -491,6 +502,33 @@ class CudaBackend:
         self._over(coding.count, n_columns * values.n_rows, *args)
         missing = dev.download(n_missing)[:n_columns].astype(np.int64)
         return dev.download(counts).reshape(n_columns, BUCKETS).astype(np.int64), missing
+
+    def _pages(self, pages: Sequence[HostArray]) -> Array:
+        """For each column, where the pages asked for are in a table of fine buckets."""
+        page_of = np.zeros((len(pages), BUCKETS + 1), np.uint16)
+        for own, asked in zip(page_of, pages, strict=True):
+            fill_pages(own, asked)
+        return self._device.upload(page_of)
+
+    def _sketch_within(
+        self, values: CudaValues, weight: HostArray | None, within: Sequence[HostArray]
+    ) -> list[tuple[HostArray, HostArray]]:
+        """Weight in the fine buckets of some coarse ones."""
+        n_columns, n_cells = values.n_columns, max(table_length(pages) for pages in within)
+        dtype = np.int32 if weight is None else np.int64
+        counts = self._device.zeros(n_columns * n_cells, dtype)
+        self._over(
+            coding.count_fine,
+            n_columns * values.n_rows,
+            *(n_columns, values.n_rows, values.values, self._weight(weight)),
+            *(self._pages(within), n_cells, counts),
+        )
+        found = self._device.download(counts).reshape(n_columns, n_cells).astype(np.int64)
+        cell = [np.flatnonzero(cells) for cells in found]
+        return [
+            (bucket_in(own, pages), cells[own])
+            for own, pages, cells in zip(cell, within, found, strict=True)
+        ]
 
     def _limbs(self, planes: Planes, n_rows: int) -> Array:
         n_limbs = sum(n for _, n in planes.amounts)

@@ -1,9 +1,10 @@
 """Where numeric features are cut: every midpoint, or exact weighted quantiles.
 
-The backend counts how much weight falls into each bucket of the number line, and
-then lists the distinct values of those buckets only that hold a cut. Counts and lists of parts of a
-table add up, so the cuts do not depend on how rows are spread. No sorting of whole columns, no
-sampling. The values of a short table are listed at once.
+The backend counts how much weight falls into each bucket of the number line, and then lists the
+distinct values of those buckets only that hold a cut. Where these hold many values, as they do if
+all values are of one octave, they are divided first: the weight in their fine buckets is counted.
+Counts and lists of parts of a table add up, so the cuts do not depend on how rows are spread. No
+sorting of whole columns, no sampling. The values of a short table are listed at once.
 """
 
 from collections.abc import Sequence
@@ -14,14 +15,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gputree.data.bins import Bins, FeatureBins
+from gputree.data.number_line import Buckets, bucket_of, distinct_of, is_new
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS, HostArray
-from gputree.kernels.buckets import BUCKETS, ordered_bucket
+from gputree.kernels.buckets import BUCKETS, PAGE
 
 if TYPE_CHECKING:
     from gputree.backends.contract import Backend, Data, Values
 
 LISTED_ROWS = 32_768  # up to here sorting a column is cheaper than clearing its buckets
+
+# Where more than this share of the weight is in buckets that hold a cut, their fine buckets are
+# counted: sorting the values of so many rows takes longer than to read the column once more.
+CROWD = 16
+FINE_A_VALUE = 4  # fine buckets that are cleared and looked through while one value is sorted
+MOST_DIVIDED = BUCKETS // PAGE  # buckets: the fine ones take no more room than all coarse ones
+
+NO_BUCKETS = np.empty(0, np.int64)
 
 # Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
 # buckets of each one take as much as 4 bytes of a million rows do.
@@ -72,13 +82,18 @@ def find_cuts(
     """The cuts of some columns."""
     if columns[0].values.shape[0] <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
-        plans = [_Plan.of_values(value, count, max_bins) for value, count in listed]
+        plans = [_Plan.of_values(*found, max_bins) for found in listed]
     else:
-        plans = [_Plan(*found, max_bins) for found in backend.sketch(values, weight)]
-        wanted = [
-            plan.wanted() if column.kind is Kind.NUMERIC else np.empty(0, np.int64)
-            for plan, column in zip(plans, columns, strict=True)
+        plans = [
+            # Levels are cut whatever their values are: there is nothing to ask.
+            _Plan(*found, max_bins if column.kind is Kind.NUMERIC else 1)
+            for column, found in zip(columns, backend.sketch(values, weight), strict=True)
         ]
+        within = [plan.to_divide() for plan in plans]
+        if any(buckets.size for buckets in within):
+            for plan, found in zip(plans, backend.sketch(values, weight, within), strict=True):
+                plan.divide(*found)
+        wanted = [plan.wanted() for plan in plans]
         for plan, found in zip(plans, backend.refine(values, weight, wanted), strict=True):
             plan.learn(*found)
     # A missing value counts even in a row without weight: a later fit may give it one.
@@ -91,7 +106,7 @@ def find_cuts(
 
 
 def _feature_bins(column: Column, plan: "_Plan", has_missing: bool) -> FeatureBins:
-    if not plan.occupied.size:
+    if not plan.first.size:
         raise ValueError(f"column {column.name!r} has no known value; drop it before fitting")
     if column.levels is not None:
         number = np.arange(len(column.levels), dtype=np.float64)
@@ -111,70 +126,93 @@ def quantile_ranks(total: int, n_bins: int) -> HostArray:
 class _Plan:
     """What is known of one numeric feature, and what must still be asked."""
 
-    def __init__(self, occupied: HostArray, weight: HostArray, max_bins: int) -> None:
+    def __init__(self, bucket: HostArray, weight: HostArray, max_bins: int) -> None:
         self.max_bins = max_bins
-        self.occupied = occupied  # buckets that hold values
-        self.reached = np.cumsum(weight)  # weight up to the end of each of them
-        self.total = int(self.reached[-1]) if self.reached.size else 0
-        self.known = np.zeros(len(self.occupied), bool)
-        self.value: HostArray = np.empty(0)  # distinct values of the known buckets, sorted
+        self.total = int(weight.sum())
+        self.divided = NO_BUCKETS  # coarse buckets in whose place their fine ones are listed
+        self.needed = NO_BUCKETS  # places of the buckets whose values are asked for
+        self.value: HostArray = np.empty(0)  # their distinct values, sorted
         self.weight: HostArray = np.empty(0, np.int64)
-        self.place: HostArray = np.empty(0, np.int64)  # which occupied bucket each value is in
+        self._list(bucket * PAGE, weight)
+
+    def _list(self, first: HostArray, weight: HostArray) -> None:
+        self.first = first  # the first fine bucket of each bucket that holds values
+        self.held = weight  # in each of them
+        self.reached = np.cumsum(weight)  # up to the end of each of them
 
     @classmethod
     def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "_Plan":
         """A plan that knows every value, as if all were in one bucket."""
         in_use = np.zeros(min(1, len(value)), np.int64)
         plan = cls(in_use, weight.sum(keepdims=True)[: len(in_use)], max_bins)
-        plan.value, plan.weight = value, weight
-        plan.place = np.zeros(len(value), np.int64)
-        plan.known[:] = True
+        plan.needed = in_use
+        plan.learn(value, weight)
         return plan
 
     @cached_property
     def ranks(self) -> HostArray:
         return quantile_ranks(self.total, self.max_bins)
 
-    def wanted(self) -> HostArray:
+    def _with_cuts(self) -> HostArray:
+        """The places of the buckets that hold a cut."""
+        if len(self.first) <= self.max_bins:  # perhaps every value gets a code of its own
+            return np.arange(len(self.first))
+        return distinct_of(np.searchsorted(self.reached, self.ranks))
+
+    def to_divide(self) -> HostArray:
+        """The buckets that hold a cut, if dividing them costs less than to sort their values."""
+        at = self._with_cuts()
+        # A bucket between empty ones most likely holds one value, which cannot be divided.
+        is_next = np.diff(self.first, prepend=-2 * PAGE, append=0) == PAGE
+        has_neighbour = (is_next[:-1] | is_next[1:])[at]
+        amount = int(self.held[at[has_neighbour]].sum())
+        is_crowded = amount * CROWD > self.total and amount * FINE_A_VALUE > len(at) * PAGE
+        return self.first[at] // PAGE if is_crowded and len(at) < MOST_DIVIDED else NO_BUCKETS
+
+    def divide(self, fine: HostArray, weight: HostArray) -> None:
+        """Put fine buckets in the place of those that hold a cut, if they were asked for."""
+        if not fine.size:
+            return
+        at = self._with_cuts()
+        self.divided = self.first[at] // PAGE
+        others = np.delete(self.first, at)
+        place = np.searchsorted(fine, others)
+        weight = np.insert(weight, place, np.delete(self.held, at))
+        self._list(np.insert(fine, place, others), weight)
+
+    def wanted(self) -> Buckets:
         """The buckets whose values are needed to place the cuts."""
-        if len(self.occupied) <= self.max_bins:
-            return self.occupied  # perhaps every value gets a code of its own
+        at = self._with_cuts()
         # The value after a cut may be the first of the next bucket.
-        at = np.searchsorted(self.reached, self.ranks)
-        needed = np.unique(np.concatenate([at, at + 1]))
-        return self.occupied[needed[needed < len(self.occupied)]]
+        is_needed = np.zeros(len(self.first) + 1, bool)
+        is_needed[at] = is_needed[at + 1] = True
+        self.needed = np.flatnonzero(is_needed[:-1])
+        first = self.first[self.needed]
+        if not self.divided.size:
+            return Buckets(first // PAGE)
+        # The next bucket may be a coarse one: all its fine ones are wanted then.
+        n_fine = np.where(np.isin(first // PAGE, self.divided), 1, PAGE)
+        step = np.arange(n_fine.sum()) - np.repeat(np.cumsum(n_fine) - n_fine, n_fine)
+        return Buckets(np.repeat(first, n_fine) + step, is_fine=True)
 
     def learn(self, value: HostArray, weight: HostArray) -> None:
         """Take in the distinct values of the buckets asked for, sorted."""
         self.value, self.weight = value, weight
-        bucket = bucket_of(value)
-        is_first = np.append(True, bucket[1:] != bucket[:-1])[: len(bucket)]
-        of_run = np.searchsorted(self.occupied, bucket[is_first])
-        self.place = of_run[np.cumsum(is_first) - 1]
-        self.known[of_run] = True
 
     def neighbours(self) -> tuple[HostArray, HostArray]:
         """The values on both sides of each cut."""
-        if self.known.all() and len(self.value) <= self.max_bins:
+        if len(self.needed) == len(self.first) and len(self.value) <= self.max_bins:
             return self.value[:-1], self.value[1:]
-        at = np.unique(self._at_ranks())
+        at = distinct_of(self._at_ranks())
         at = at[at + 1 < len(self.value)]
         return self.value[at], self.value[at + 1]
 
     def _at_ranks(self) -> HostArray:
         """The first value up to which each rank's weight is reached."""
-        before = np.concatenate([[0], self.reached[:-1]])[self.place]
-        inside = np.cumsum(self.weight)
-        first = np.append(True, self.place[1:] != self.place[:-1])
-        start = (inside - self.weight)[first][np.cumsum(first) - 1]
-        return np.searchsorted(before + inside - start, self.ranks)
-
-
-def bucket_of(value: HostArray) -> HostArray:
-    """The bucket of each known value: monotone in the value, the same on every backend."""
-    with np.errstate(over="ignore"):
-        single = value.astype(np.float32) + np.float32(0.0)  # -0.0 equals 0.0
-    return ordered_bucket(single.view(np.int32)).astype(np.int64)
+        left_out = self.reached[self.needed] - np.cumsum(self.held[self.needed])
+        bucket = np.searchsorted(self.reached, self.ranks)
+        rank = self.ranks - left_out[np.searchsorted(self.needed, bucket)]
+        return np.searchsorted(np.cumsum(self.weight), rank)
 
 
 def distinct(members: HostArray, weights: HostArray | None) -> tuple[HostArray, HostArray]:
@@ -184,7 +222,7 @@ def distinct(members: HostArray, weights: HostArray | None) -> tuple[HostArray, 
     else:
         order = np.argsort(members)
         members, weights = members[order], weights[order]
-    first = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
+    first = np.flatnonzero(is_new(members))
     if weights is None:
         count = np.diff(np.append(first, len(members)))
     else:

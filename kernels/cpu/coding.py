@@ -13,6 +13,9 @@ from gputree.kernels import buckets
 from gputree.kernels.cpu.jit import kernel
 
 BUCKETS = buckets.BUCKETS
+FINE_BUCKETS = buckets.FINE_BUCKETS
+PAGE_BITS = np.uint32(buckets.PAGE_BITS)
+IN_PAGE = np.uint32(buckets.PAGE - 1)
 CHUNK_ROWS = 1024
 INFINITY = np.int32(0x7F800000)  # the bits of a float32; those of NaN are higher
 ONE = np.uint32(1)
@@ -20,19 +23,48 @@ CUT_BITS = np.uint32(16)
 MANY_CUTS = ONE << CUT_BITS  # more than a feature can have
 
 ordered_bucket = njit(buckets.ordered_bucket)
+ordered_fine_bucket = njit(buckets.ordered_fine_bucket)
+
+
+@kernel
+def round_values(values, single):
+    """Some values as float32. -0.0 equals 0.0."""
+    for i in range(values.shape[0]):
+        single[i] = np.float32(values[i]) + np.float32(0.0)
 
 
 @kernel
 def find_buckets(values, single, word, bucket):
-    """The buckets of some values; BUCKETS for a missing one. -0.0 equals 0.0.
+    """The buckets of some values; BUCKETS for a missing one.
 
     `single` has room for them as float32, `word` is the same memory as int32.
     """
-    for i in range(values.shape[0]):
-        single[i] = np.float32(values[i]) + np.float32(0.0)
+    round_values(values, single)
     for i in range(values.shape[0]):
         is_missing = (word[i] & np.int32(0x7FFFFFFF)) > INFINITY
         bucket[i] = np.uint32(BUCKETS) if is_missing else np.uint32(ordered_bucket(word[i]))
+
+
+@kernel
+def find_fine_cells(values, page_of, single, word, cell):
+    """The cells of some values in a table of fine buckets."""
+    round_values(values, single)
+    for i in range(values.shape[0]):
+        is_missing = (word[i] & np.int32(0x7FFFFFFF)) > INFINITY
+        fine = np.uint32(ordered_fine_bucket(word[i]))
+        cell[i] = np.uint32(FINE_BUCKETS) if is_missing else fine
+    for i in range(values.shape[0]):
+        page = np.uint32(page_of[cell[i] >> PAGE_BITS])
+        cell[i] = (page << PAGE_BITS) | (cell[i] & IN_PAGE)
+
+
+@kernel
+def find_cells(values, is_fine, page_of, single, word, cell):
+    """The cells of some values in a table of coarse buckets or of fine ones."""
+    if is_fine:
+        find_fine_cells(values, page_of, single, word, cell)
+    else:
+        find_buckets(values, single, word, cell)
 
 
 @kernel
@@ -41,6 +73,17 @@ def count_missing(matrix, n_missing):
     for row in range(matrix.shape[0]):
         for column in range(matrix.shape[1]):
             n_missing[column] += matrix[row, column] != matrix[row, column]
+
+
+@kernel
+def add_weights(place, weights, sums):
+    """Add the weight of each row, which is 1 if there are none, to the sum in its place."""
+    if weights.shape[0] > 0:
+        for i in range(place.shape[0]):
+            sums[place[i]] += weights[i]
+    else:
+        for i in range(place.shape[0]):
+            sums[place[i]] += 1
 
 
 @kernel
@@ -57,13 +100,7 @@ def count(matrix, weight, counts, n_missing):
         weights = weight[first : first + n]
         for column in range(matrix.shape[1]):
             find_buckets(matrix[first : first + n, column], single, word, bucket)
-            cells = counts[column]
-            if weights.shape[0] > 0:
-                for i in range(n):
-                    cells[bucket[i]] += weights[i]
-            else:
-                for i in range(n):
-                    cells[bucket[i]] += 1
+            add_weights(bucket[:n], weights, counts[column])
             lost = 0
             for i in range(n):
                 lost += bucket[i] == BUCKETS
@@ -71,50 +108,65 @@ def count(matrix, weight, counts, n_missing):
 
 
 @kernel
-def occupied(counts):
-    """The buckets that hold weight, and how much."""
-    n = 0
-    for at in range(BUCKETS):
-        n += counts[at] > 0
-    bucket = np.empty(n + 1, np.int64)
-    weight = np.empty(n + 1, np.int64)
-    n = np.uint32(0)
-    for at in range(BUCKETS):  # without a branch: what is empty is overwritten
-        bucket[n] = at
-        weight[n] = counts[at]
-        n += np.uint32(counts[at] > 0)
-    return bucket[:n], weight[:n]
+def count_fine(matrix, weight, asked, page_of, counts):
+    """Weight in each cell of fine buckets of the columns asked for, counts (columns, cells)."""
+    cell = np.empty(CHUNK_ROWS, np.uint32)
+    single = np.empty(CHUNK_ROWS, np.float32)
+    word = single.view(np.int32)
+    for first in range(0, matrix.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, matrix.shape[0] - first)
+        weights = weight[first : first + n]
+        for column in asked:
+            line = matrix[first : first + n, column]
+            find_fine_cells(line, page_of[column], single, word, cell)
+            add_weights(cell[:n], weights, counts[column])
 
 
 @kernel
-def gather(matrix, weight, is_wanted, members, member_weight, n_found):
-    """Values of each column in its wanted buckets, with their weights; n_found counts them.
+def occupied(counts):
+    """The places that hold weight, and how much."""
+    n = 0
+    for at in range(counts.shape[0]):
+        n += counts[at] > 0
+    place = np.empty(n + 1, np.int64)
+    weight = np.empty(n + 1, np.int64)
+    n = np.uint32(0)
+    for at in range(counts.shape[0]):  # without a branch: what is empty is overwritten
+        place[n] = at
+        weight[n] = counts[at]
+        n += np.uint32(counts[at] > 0)
+    return place[:n], weight[:n]
 
-    is_wanted[column] has an entry for missing values, too. Values beyond the room in
-    members[column] are counted but not kept.
+
+@kernel
+def gather(matrix, weight, asked, tables, members, member_weight, n_found):
+    """Values of the columns asked for in their wanted cells, with their weights, and how many.
+
+    Values beyond the room in members[column] are counted but not kept.
     """
+    is_fine, page_of, is_wanted = tables
     is_weighted = weight.shape[0] > 0
-    bucket = np.empty(CHUNK_ROWS, np.uint32)
+    cell = np.empty(CHUNK_ROWS, np.uint32)
     single = np.empty(CHUNK_ROWS, np.float32)
     word = single.view(np.int32)
     chosen = np.empty(CHUNK_ROWS + 1, np.uint32)
     for first in range(0, matrix.shape[0], CHUNK_ROWS):
         n = min(CHUNK_ROWS, matrix.shape[0] - first)
         weights = weight[first : first + n]
-        for column in range(matrix.shape[1]):
+        for column in asked:
             line = matrix[first : first + n, column]
-            find_buckets(line, single, word, bucket)
+            find_cells(line, is_fine[column], page_of[column], single, word, cell)
             wanted = is_wanted[column]
             # Without a branch, which could not be predicted: what is not wanted is overwritten.
             n_chosen = np.uint32(0)
             if is_weighted:
                 for i in range(n):
                     chosen[n_chosen] = i
-                    n_chosen += np.uint32(wanted[bucket[i]] & (weights[i] > 0))
+                    n_chosen += np.uint32(wanted[cell[i]] & (weights[i] > 0))
             else:
                 for i in range(n):
                     chosen[n_chosen] = i
-                    n_chosen += np.uint32(wanted[bucket[i]])
+                    n_chosen += np.uint32(wanted[cell[i]])
             begin = n_found[column]
             kept = members[column, begin : begin + n_chosen]
             for i in range(kept.shape[0]):
@@ -126,26 +178,28 @@ def gather(matrix, weight, is_wanted, members, member_weight, n_found):
 
 
 @kernel
-def span(values, weight, rank, low, high, total):
-    """Smallest and largest value and the weight of wanted buckets; rank is -1 for the others."""
+def span(matrix, weight, asked, tables, rank, seen):
+    """Smallest and largest value and weight of the wanted cells of the columns asked for.
+
+    rank[i] tells for each cell of column asked[i] where that is kept, 0 for all unwanted ones.
+    """
+    is_fine, page_of, _ = tables
     is_weighted = weight.shape[0] > 0
-    bucket = np.empty(CHUNK_ROWS, np.uint32)
+    cell = np.empty(CHUNK_ROWS, np.uint32)
     single = np.empty(CHUNK_ROWS, np.float32)
     word = single.view(np.int32)
-    for first in range(0, values.shape[0], CHUNK_ROWS):
-        line = values[first : first + CHUNK_ROWS]
-        find_buckets(line, single, word, bucket)
-        for i in range(line.shape[0]):
-            at = rank[bucket[i]]
-            amount = weight[first + i] if is_weighted else 1
-            if at < 0 or amount == 0:
-                continue
-            value = line[i]
-            if total[at] == 0 or value < low[at]:
-                low[at] = value
-            if total[at] == 0 or value > high[at]:
-                high[at] = value
-            total[at] += amount
+    for first in range(0, matrix.shape[0], CHUNK_ROWS):
+        n = min(CHUNK_ROWS, matrix.shape[0] - first)
+        for number, column in enumerate(asked):
+            line = matrix[first : first + n, column]
+            find_cells(line, is_fine[column], page_of[column], single, word, cell)
+            for i in range(n):
+                amount = weight[first + i] if is_weighted else 1
+                at = rank[number, cell[i]] * (amount > 0)
+                value, own = line[i], seen[at]
+                own.low = value if value < own.low else own.low
+                own.high = value if value > own.high else own.high
+                own.weight += amount
 
 
 @kernel

@@ -5,9 +5,10 @@ import numpy as np
 from gputree.kernels import buckets
 from gputree.kernels.cuda.gpu import cuda, function, kernel, short_bits_of
 
-BUCKETS = buckets.BUCKETS
+BUCKETS, PAGE = buckets.BUCKETS, buckets.PAGE
 
 ordered_bucket = function(buckets.ordered_bucket)
+ordered_fine_bucket = function(buckets.ordered_fine_bucket)
 
 
 @function
@@ -16,6 +17,13 @@ def bucket_of(value):
     if value != value:
         return BUCKETS
     return ordered_bucket(short_bits_of(np.float32(np.float32(value) + np.float32(0.0))))
+
+
+@function
+def fine_cell(value, page):
+    """The cell of a value's fine bucket in a table where its page is the given one."""
+    single = np.float32(np.float32(value) + np.float32(0.0))
+    return page * PAGE + (ordered_fine_bucket(short_bits_of(single)) & (PAGE - 1))
 
 
 @kernel
@@ -34,7 +42,23 @@ def count(n_columns, n_rows, values, weight, counts, n_missing):
 
 
 @kernel
-def gather(n_columns, n_rows, values, weight, is_wanted, room, members, member_row, n_found):
+def count_fine(n_columns, n_rows, values, weight, page_of, n_cells, counts):
+    """Weight in the fine buckets of the pages asked for; page 0 is for what nobody asks about."""
+    at = np.int64(cuda.grid(1))
+    while at < n_columns * n_rows:
+        column, row = at // n_rows, at % n_rows
+        page = np.int64(page_of[column * (BUCKETS + 1) + bucket_of(values[at])])
+        if page > 0:
+            amount = weight[row] if weight.shape[0] > 1 else weight[0]
+            cuda.atomic.add(counts, column * n_cells + fine_cell(values[at], page), amount)
+        at += cuda.gridsize(1)
+
+
+@kernel
+def gather(
+    n_columns, n_rows, values, weight, is_fine, page_of, n_cells, is_wanted, room, members,
+    member_row, n_found,
+):  # fmt: skip
     """Values in the wanted buckets of each column and their rows, in no order.
 
     What has no room is counted but not kept. Rows without weight have no say.
@@ -44,7 +68,10 @@ def gather(n_columns, n_rows, values, weight, is_wanted, room, members, member_r
         column, row = at // n_rows, at % n_rows
         bucket = bucket_of(values[at])
         amount = weight[row] if weight.shape[0] > 1 else weight[0]
-        if bucket < BUCKETS and amount > 0 and is_wanted[column * BUCKETS + bucket]:
+        cell = np.int64(bucket)
+        if is_fine[column]:
+            cell = fine_cell(values[at], np.int64(page_of[column * (BUCKETS + 1) + bucket]))
+        if bucket < BUCKETS and amount > 0 and is_wanted[column * n_cells + cell]:
             place = cuda.atomic.add(n_found, column, 1)
             if place < room:
                 members[column * room + place] = values[at]

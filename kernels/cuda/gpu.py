@@ -5,6 +5,7 @@ kernel as Python with a thread for each of its threads. The contract of the warp
 of the second body: every thread of a block calls them equally often.
 """
 
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -36,10 +37,32 @@ __all__ = [
 SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 if SIMULATED:
+    from numba.core import types
     from numba.cuda.simulator.kernel import _get_kernel_context
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+    from numba.np.numpy_support import as_dtype
 
     # Threads of the simulator are slow to start; nothing depends on how many make a warp.
     WARP = 4
+
+    _making = threading.Lock()
+
+    def _shared_array(self, shape, dtype):
+        """Shared memory that all threads of a block find, whoever asks first.
+
+        The simulator's own does not wait: two threads that come at once get an array each.
+        """
+        kind = as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)
+        if shape == 0:
+            return np.frombuffer(self._dynshared, kind, self._dynshared_size // kind.itemsize)
+        frame = sys._getframe(1)
+        line = frame.f_code.co_filename, frame.f_lineno
+        with _making:
+            if line not in self._allocations:
+                self._allocations[line] = np.empty(shape, kind)
+        return self._allocations[line]
+
+    FakeCUDAShared.array = _shared_array
 
     def kernel(function):
         """A kernel."""
@@ -125,7 +148,7 @@ else:
 
     def function(body):
         """A function called by kernels."""
-        return cuda.jit(device=True, inline="always")(body)
+        return cuda.jit(device=True, forceinline=True)(body)
 
     @function
     def scan(value):

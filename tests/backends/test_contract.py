@@ -1,5 +1,6 @@
 """The laws of the contract, on every backend, with numbers a reader can add."""
 
+from collections import Counter
 from dataclasses import fields
 
 import numpy as np
@@ -12,7 +13,8 @@ from gputree.arrays import to_numpy
 from gputree.backends import cpu, cuda, registry
 from gputree.backends.contract import NO_SPLIT, Kin, Moves, Search, Splits
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.cuts import bin_table, bucket_of
+from gputree.data.cuts import bin_table
+from gputree.data.number_line import Buckets, bucket_of
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Channels, Target, class_target, value_target
 from gputree.dtypes import OUTSIDE
@@ -199,12 +201,36 @@ def test_refining_lists_the_values_of_the_wanted_buckets_only(backend):
     values = np.array([1.0, 7.0, 1.0, NAN, 1.0000001, 7.0, -0.0, 0.0])
     weight = np.array([1, 2, 4, 8, 16, 0, 32, 64])
     held = backend.hold(numeric(values, values).columns)
-    wanted = bucket_of(np.array([1.0, 0.0]))
-    (value, total), (none, nothing) = backend.refine(held, weight, [wanted, np.empty(0, np.int64)])
+    wanted, none = Buckets(bucket_of(np.array([0.0, 1.0]))), Buckets(np.empty(0, np.int64))
+    (value, total), (no_value, nothing) = backend.refine(held, weight, [wanted, none])
     assert (value.tolist(), total.tolist()) == ([0.0, 1.0, 1.0000001], [96, 5, 16])
-    assert (none.size, nothing.size) == (0, 0)
-    (value, total), _ = backend.refine(held, None, [bucket_of(np.array([7.0])), wanted[:0]])
+    assert (no_value.size, nothing.size) == (0, 0)
+    (value, total), _ = backend.refine(held, None, [Buckets(bucket_of(np.array([7.0]))), none])
     assert (value.tolist(), total.tolist()) == ([7.0], [2])
+
+
+# In one bucket; the second and the third are in one fine bucket, the third is no float32.
+CLOSE = np.array([1.0, 1.0 + 2.0**-15, 1.0 + 2.0**-15 + 2.0**-40, 1.0 + 2.0**-10])
+
+
+def fine_bucket_of(values):
+    """The leading 26 bits of positive float32s, with the sign in order."""
+    return 2**25 + (values.astype(np.float32).view(np.int32) >> 6)
+
+
+def test_refining_fine_buckets_lists_their_values_only(backend):
+    values = np.array([CLOSE[2], NAN, 7.0, CLOSE[1], CLOSE[0], CLOSE[3], CLOSE[2], -CLOSE[1]])
+    weight = np.array([1, 2, 4, 8, 16, 32, 64, 128])
+    held = backend.hold(numeric(values, values, values).columns)
+    fine = Buckets(np.unique(fine_bucket_of(CLOSE[1:3])), is_fine=True)
+    assert fine.number.size == 1
+    more = Buckets(fine_bucket_of(np.array([CLOSE[0], CLOSE[3], 7.0])), is_fine=True)
+    coarse = Buckets(bucket_of(CLOSE[:1]))
+    first, second, third = backend.refine(held, weight, [fine, more, coarse])
+    assert [part.tolist() for part in first] == [CLOSE[1:3].tolist(), [8, 65]]
+    assert [part.tolist() for part in second] == [[CLOSE[0], CLOSE[3], 7.0], [16, 32, 4]]
+    assert [part.tolist() for part in third] == [CLOSE.tolist(), [16, 8, 65, 32]]
+    assert backend.refine(held, None, [fine, more, coarse])[0][1].tolist() == [1, 2]
 
 
 def test_a_sketch_weighs_the_known_values_of_each_bucket(backend):
@@ -214,6 +240,34 @@ def test_a_sketch_weighs_the_known_values_of_each_bucket(backend):
     assert weight.tolist() == [9, 4]
     assert backend.sketch(held, None)[0][1].tolist() == [2, 1]
     assert backend.count_missing(held).tolist() == [2]
+
+
+def test_a_sketch_within_buckets_weighs_the_fine_ones_in_them(backend):
+    values = np.array([CLOSE[2], NAN, 7.0, CLOSE[1], CLOSE[0], CLOSE[3], 0.5, -CLOSE[1]])
+    weight = np.array([1, 2, 4, 8, 16, 0, 64, 128])
+    held = backend.hold(numeric(values, values, values).columns)
+    within = [bucket_of(own) for own in (CLOSE[:1], np.empty(0), np.array([0.5, 7.0]))]
+    first, second, third = backend.sketch(held, weight, within)
+    assert [part.tolist() for part in first] == [fine_bucket_of(CLOSE[:2]).tolist(), [16, 9]]
+    assert [part.size for part in second] == [0, 0]
+    assert third[0].tolist() == fine_bucket_of(np.array([0.5, 7.0])).tolist()
+    assert third[1].tolist() == [64, 4]
+    assert backend.sketch(held, None, within)[0][1].tolist() == [1, 2, 1]
+
+
+def test_fine_sketches_of_parts_of_the_rows_add_up(backend):
+    rng = np.random.default_rng(1)
+    values, weight = 1.0 + rng.random(60), rng.integers(0, 3, 60)
+    within = [np.unique(bucket_of(values[10:50]))]
+
+    def fine(rows):
+        held = backend.hold(numeric(values[rows]).columns)
+        [(bucket, amount)] = backend.sketch(held, weight[rows], within)
+        return Counter(dict(zip(bucket.tolist(), amount.tolist(), strict=True)))
+
+    whole = fine(slice(None))
+    assert whole == fine(slice(20)) + fine(slice(20, None))
+    assert whole.total() == weight[np.isin(bucket_of(values), within[0])].sum()
 
 
 # Tallies.

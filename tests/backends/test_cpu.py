@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends import cpu, cpu_rows, cpu_sums, registry
+from gputree.backends import cpu, cpu_lists, cpu_rows, cpu_sums, registry
 from gputree.backends.cpu import CpuBackend
 from gputree.backends.cpu_values import as_matrix
 from gputree.data.cuts import bin_table
@@ -189,8 +189,9 @@ def in_many_lanes(X, weight=None, max_bins=255):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_values_that_crowd_in_few_buckets_are_told_apart(is_weighted):
+def test_values_that_crowd_in_few_buckets_are_told_apart(monkeypatch, is_weighted):
     """Few values that come again and again; many in one bucket; a few in many buckets."""
+    monkeypatch.setattr(cpu_lists, "LISTED_ROWS", 0)  # so that room for values is soon used up
     rng, n = np.random.default_rng(0), 40_000
     X = np.stack(
         [
@@ -208,6 +209,28 @@ def test_values_that_crowd_in_few_buckets_are_told_apart(is_weighted):
     assert (len(bins.features[0].cut), len(bins.features[3].cut)) == (4, 6)
     for own, other in zip(bins.features, right.features, strict=True):
         assert_array_equal(own.cut, other.cut)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_columns_divided_together_are_cut_like_each_alone(is_weighted):
+    """In a matrix: divided, not divided, divided with a heavy value, of few values, missing."""
+    rng, n = np.random.default_rng(1), 250_000
+    X = np.stack(
+        [
+            rng.random(n),
+            rng.standard_normal(n),
+            np.where(rng.random(n) < 0.5, 1.5, 1.0 + rng.random(n)),
+            rng.integers(0, 1500, n),
+            np.where(rng.random(n) < 0.2, np.nan, -rng.random(n)),
+        ],
+        axis=1,
+    )
+    weight = rng.integers(0, 4, n) if is_weighted else None
+    bins, data = in_many_lanes(X, weight)
+    for at in range(X.shape[1]):
+        right, codes = bin_table(NUMPY, table_of(X[:, at : at + 1]), weight, 255)
+        assert_array_equal(data[at], codes[0])
+        assert_array_equal(bins.features[at].cut, right.features[0].cut)
 
 
 def test_one_class_stands_for_both_only_where_products_are_exact():

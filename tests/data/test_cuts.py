@@ -1,8 +1,10 @@
 """Cuts are every midpoint, or exact weighted quantiles; codes follow from the cuts.
 
-A short table is listed, a long one is counted in buckets; both ways are tried on the same tables.
+A short table is listed, a long one is counted in buckets, and where values crowd in fine buckets,
+too; all ways are tried on the same tables.
 """
 
+from collections import Counter
 from fractions import Fraction
 from math import ceil
 
@@ -13,13 +15,22 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.arrays import to_numpy
-from gputree.backends import coding, cpu_values, registry
+from gputree.backends import coding, cpu_lists, cpu_values, registry
 from gputree.backends.libraries import open_library
 from gputree.data import cuts as cut_module
 from gputree.data.bins import midpoint
-from gputree.data.cuts import BUCKETS, MOST_TOGETHER, bin_table, bucket_of, quantile_ranks
+from gputree.data.cuts import (
+    MOST_DIVIDED,
+    MOST_TOGETHER,
+    NO_BUCKETS,
+    bin_table,
+    find_cuts,
+    quantile_ranks,
+)
+from gputree.data.number_line import Buckets, bucket_of
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS
+from gputree.kernels.buckets import BUCKETS, PAGE, ordered_fine_bucket
 
 NUMPY = registry.choose(backend="numpy").backend
 NAN, INF = np.nan, np.inf
@@ -36,30 +47,39 @@ def table(*columns):
     )
 
 
-def in_both_ways(call):
-    """What a call gives with every table a short one, and with every table a long one."""
-    with pytest.MonkeyPatch.context() as patch:
-        for listed_rows in (10**9, 0):
-            for module in (cut_module, coding, cpu_values):
+def never_divide(plan):
+    return NO_BUCKETS
+
+
+def always_divide(plan):
+    return plan.first[plan._with_cuts()] // PAGE
+
+
+def in_every_way(call):
+    """What a call gives if tables are listed, counted in buckets, or counted in fine buckets."""
+    ways = [(10**9, never_divide), (0, never_divide), (0, always_divide)]
+    for listed_rows, to_divide in ways:
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (cut_module, coding, cpu_lists, cpu_values):
                 patch.setattr(module, "LISTED_ROWS", listed_rows)
+            patch.setattr(cut_module._Plan, "to_divide", to_divide)
             yield call()
 
 
 def bins_of(values, max_bins, weight=None):
     whole = None if weight is None else np.asarray(weight, np.int64)
     column = table(np.asarray(values, np.float64))
-    listed, counted = in_both_ways(lambda: bin_table(NUMPY, column, whole, max_bins)[0].features[0])
-    assert listed.cut.tobytes() == counted.cut.tobytes()
-    assert listed.has_missing == counted.has_missing
+    listed, *others = in_every_way(lambda: bin_table(NUMPY, column, whole, max_bins)[0].features[0])
+    for counted in others:
+        assert listed.cut.tobytes() == counted.cut.tobytes()
+        assert listed.has_missing == counted.has_missing
     return listed
 
 
-def sketch(values, weight=None):
-    """Weights by bucket, of all buckets."""
-    [(bucket, weight)] = NUMPY.sketch(NUMPY.hold(table(values).columns), weight)
-    counts = np.zeros(BUCKETS, np.int64)
-    counts[bucket] = weight
-    return counts
+def sketch(values, weight=None, within=None):
+    """Weights by bucket, or by fine bucket."""
+    [(bucket, weight)] = NUMPY.sketch(NUMPY.hold(table(values).columns), weight, within)
+    return Counter(dict(zip(bucket.tolist(), weight.tolist(), strict=True)))
 
 
 def cuts(values, max_bins, weight=None):
@@ -184,7 +204,7 @@ def test_rows_without_weight_have_no_say(inside, outside, max_bins):
 @given(st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=60), st.integers(2, 12))
 def test_float32_and_float64_of_the_same_values_are_cut_alike(values, max_bins):
     single = table(np.array(values, np.float32))
-    for bins, _ in in_both_ways(lambda: bin_table(NUMPY, single, None, max_bins)):
+    for bins, _ in in_every_way(lambda: bin_table(NUMPY, single, None, max_bins)):
         found = bins.features[0].cut
         assert found.dtype == np.float64
         assert found.tolist() == cuts(values, max_bins)
@@ -209,19 +229,128 @@ def test_quantile_ranks_are_whole_shares_rounded_up(total, n_bins):
         assert int(ranks[j - 1]) == ceil(Fraction(j * total, n_bins))
 
 
+# Columns of many values, of which some crowd in few buckets.
+
+
+def sorted_cuts(values, max_bins, weight):
+    """The same definition for long columns."""
+    weight = np.ones(len(values), np.int64) if weight is None else weight
+    is_in = (values == values) & (weight > 0)
+    value, place = np.unique(values[is_in].astype(np.float64), return_inverse=True)
+    reached = np.cumsum(np.bincount(place, weight[is_in]).astype(np.int64))
+    at = np.arange(len(value))
+    if len(value) > max_bins:
+        total = int(reached[-1])
+        ranks = [ceil(Fraction(j * total, max_bins)) for j in range(1, max_bins)]
+        at = np.unique(np.searchsorted(reached, ranks))
+    at = at[at < len(value) - 1]
+    return midpoint(value[at], value[at + 1])
+
+
+LONG = {  # how the values of a column come about, and whether its buckets are to be divided
+    "uniform": (lambda rng, n: rng.random(n, np.float32), True),
+    "one octave": (lambda rng, n: 1.0 + rng.random(n), True),
+    "two octaves": (lambda rng, n: 100.0 + 100.0 * rng.random(n), True),
+    "a part of an octave": (lambda rng, n: 1000.0 + 100.0 * rng.random(n), True),
+    "negative": (lambda rng, n: -3.0 - rng.random(n), True),
+    "both signs": (lambda rng, n: 2.0 * rng.random(n) - 1.0, True),
+    "three to a float32": (
+        lambda rng, n: (1.0 + rng.random(n, np.float32)) * (1.0 + rng.integers(0, 3, n) * 2.0**-40),
+        True,
+    ),
+    "years": (lambda rng, n: rng.integers(1900, 2030, n), True),
+    "ties": (lambda rng, n: rng.integers(2**17, 2**18, n).astype(np.float32), True),
+    "zero or else": (lambda rng, n: np.where(rng.random(n) < 0.5, -0.0, 1.0 + rng.random(n)), True),
+    "normal": (lambda rng, n: rng.standard_normal(n), False),
+    "few integers": (lambda rng, n: rng.integers(0, 100, n), False),
+    "one float32": (lambda rng, n: 1.0 + rng.integers(0, n, n) * 2.0**-50, False),
+}
+
+
+def long_column(name, n_rows, is_weighted):
+    """Values, some of them missing, and weights, some of them 0, or none."""
+    rng = np.random.default_rng(5)
+    values = np.asarray(LONG[name][0](rng, n_rows) * 1.0)
+    values[rng.random(n_rows) < 0.1] = NAN
+    return values, rng.integers(0, 4, n_rows) if is_weighted else None
+
+
+@pytest.mark.parametrize("max_bins", [2, 9, 255])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("name", LONG)
+def test_cuts_are_those_of_the_sorted_column_in_every_way(backend, name, is_weighted, max_bins):
+    values, weight = long_column(name, 500, is_weighted)
+    right = sorted_cuts(values, max_bins, weight)
+    for bins, _ in in_every_way(lambda: bin_table(backend, table(values), weight, max_bins)):
+        assert bins.features[0].cut.tobytes() == right.tobytes()
+
+
+class Watching:
+    """A backend that keeps what its sketches were asked for."""
+
+    def __init__(self, backend):
+        self._backend, self.within = backend, []
+
+    def sketch(self, values, weight, within=None):
+        self.within.append(within)
+        return self._backend.sketch(values, weight, within)
+
+    def __getattr__(self, name):
+        return getattr(self._backend, name)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("library", ["numpy", "numba"])
+def test_long_columns_are_cut_exactly_and_divided_where_values_crowd(library, name, is_weighted):
+    values, weight = long_column(name, 250_000, is_weighted)
+    watching = Watching(registry.choose(backend=library).backend)
+    bins, _ = bin_table(watching, table(values), weight, 255)
+    assert bins.features[0].cut.tobytes() == sorted_cuts(values, 255, weight).tobytes()
+    assert len(watching.within) == (2 if LONG[name][1] else 1)
+
+
+def test_only_columns_that_crowd_are_divided():
+    values = [long_column(name, 250_000, False)[0] for name in ("normal", "uniform", "years")]
+    watching, block = Watching(NUMPY), table(*values).columns
+    find_cuts(watching, block, watching.hold(block), None, 255)
+    first, (normal, uniform, years) = watching.within
+    assert first is None
+    assert (normal.size, uniform.size) == (0, 254)
+    assert_array_equal(years, np.unique(bucket_of(values[2][values[2] == values[2]])))
+
+
+@pytest.mark.parametrize(("most_divided", "n_sketches"), [(MOST_DIVIDED, 1), (10**9, 2)])
+def test_no_more_buckets_are_divided_than_there_is_room_for(monkeypatch, most_divided, n_sketches):
+    monkeypatch.setattr(cut_module, "MOST_DIVIDED", most_divided)
+    values = long_column("uniform", 250_000, False)[0]
+    watching = Watching(NUMPY)
+    bins, _ = bin_table(watching, table(values), None, 2_000)
+    assert len(watching.within) == n_sketches
+    assert bins.features[0].cut.tobytes() == sorted_cuts(values, 2_000, None).tobytes()
+
+
 # Parts add up.
 
 
 @given(columns, columns)
 def test_the_sketches_of_two_halves_add_up_to_that_of_the_whole(first, second):
     first = [*first, NAN]
-    assert_array_equal(sketch(first) + sketch(second), sketch(first + second))
+    assert sketch(first) + sketch(second) == sketch(first + second)
+
+
+@given(columns, columns, columns)
+def test_the_fine_sketches_of_two_halves_add_up_to_that_of_the_whole(first, second, around):
+    first = [*first, NAN]
+    within = [np.unique(bucket_of(np.array(around)))]
+    halves = sketch(first, within=within) + sketch(second, within=within)
+    assert halves == sketch(first + second, within=within)
 
 
 def test_a_sketch_counts_the_weight_of_known_values_by_bucket():
     counts = sketch([1.0, NAN, 2.0, 1.0], np.array([3, 5, 7, 11]))
-    one, two = bucket_of(np.array([1.0, 2.0]))
-    assert (counts[one], counts[two], counts.sum()) == (14, 7, 21)
+    one, two = bucket_of(np.array([1.0, 2.0])).tolist()
+    assert counts == {one: 14, two: 7}
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=30))
@@ -230,6 +359,27 @@ def test_a_larger_value_is_never_in_a_lower_bucket(values):
     assert (np.diff(bucket) >= 0).all()
     assert bucket.min() >= 0
     assert bucket.max() < BUCKETS
+
+
+def fine_bucket_of(values):
+    return ordered_fine_bucket((values.astype(np.float32) + np.float32(0.0)).view(np.int32))
+
+
+@given(st.lists(st.floats(allow_nan=False, width=32), min_size=2, max_size=30))
+def test_a_bucket_is_a_page_of_fine_buckets_which_are_in_order_too(values):
+    values = np.sort(np.array(values))
+    fine = fine_bucket_of(values)
+    assert (np.diff(fine) >= 0).all()
+    assert_array_equal(fine // PAGE, bucket_of(values))
+
+
+def test_a_table_of_fine_buckets_has_the_pages_asked_for_behind_a_first_one():
+    buckets = Buckets(np.array([5 * PAGE, 5 * PAGE + 7, 9 * PAGE + 1]), is_fine=True)
+    assert buckets.pages.tolist() == [5, 9]
+    assert buckets.cell.tolist() == [PAGE, PAGE + 7, 2 * PAGE + 1]
+    assert buckets.n_cells == 3 * PAGE
+    coarse = Buckets(np.array([5, 9]))
+    assert (coarse.cell.tolist(), coarse.pages.size) == ([5, 9], 0)
 
 
 def test_both_zeros_are_in_one_bucket():
@@ -241,11 +391,12 @@ def test_both_zeros_are_in_one_bucket():
 
 def codes(values, max_bins, backend=NUMPY):
     """Bins and codes of one column."""
-    (bins, code), (_, same) = (
+    (bins, code), *others = (
         (bins, codes_in(data))
-        for bins, data in in_both_ways(lambda: bin_table(backend, table(values), None, max_bins))
+        for bins, data in in_every_way(lambda: bin_table(backend, table(values), None, max_bins))
     )
-    assert_array_equal(code, same)
+    for _, same in others:
+        assert_array_equal(code, same)
     return bins, code
 
 
@@ -327,7 +478,7 @@ def test_columns_of_every_library_are_cut_alike(backend, library):
     pytest.importorskip(library)
     values = np.array([3.0, NAN, 1.0, 2.0, 1.0])
     there = Column("x", Kind.NUMERIC, open_library(library).from_host(values))
-    for bins, data in in_both_ways(lambda: bin_table(backend, Table((there,), 5), None, 10)):
+    for bins, data in in_every_way(lambda: bin_table(backend, Table((there,), 5), None, 10)):
         assert bins.features[0].cut.tolist() == [1.5, 2.5]
         assert codes_in(data).tolist() == [[2, 3, 0, 1, 0]]
 
@@ -349,7 +500,7 @@ def weighted_columns(draw):
 def test_every_backend_cuts_and_codes_like_numpy(backend, column, max_bins):
     values, weight = column
     right, right_data = bin_table(NUMPY, table(values), weight, max_bins)
-    for bins, data in in_both_ways(lambda: bin_table(backend, table(values), weight, max_bins)):
+    for bins, data in in_every_way(lambda: bin_table(backend, table(values), weight, max_bins)):
         assert bins.features[0].cut.tobytes() == right.features[0].cut.tobytes()
         assert bins.features[0].has_missing == right.features[0].has_missing
         assert_array_equal(codes_in(data), codes_in(right_data))
