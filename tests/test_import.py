@@ -7,7 +7,10 @@ import pytest
 
 import gputree
 
-NOT_NEEDED = ["cupy", "torch", "pandas", "polars", "pyarrow", "dask", "numba", "numba.cuda"]
+NOT_NEEDED = [
+    *("cupy", "torch", "numba", "numba.cuda"),
+    *("pandas", "polars", "pyarrow", "dask", "matplotlib"),
+]
 FIT = "gputree.DecisionTreeClassifier().fit([[0], [1]], [0, 1]).predict([[0]])"
 
 

@@ -1,47 +1,29 @@
 """The contract kept with plain array-API code: NumPy, torch, CuPy, array-api-strict.
 
 With NumPy it is the fallback that is always there and the oracle of all other backends. The parts
-live beside it: `coding` (values to codes) and `scan` (the search for splits).
+live beside it: `coding` (values to codes), `array_rows` and `array_sums` (what nodes have), `scan`
+and `row_scan` (the search for splits, in sums and from rows).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
-from gputree.backends import coding
+from gputree.backends import array_sums, coding
+from gputree.backends.array_rows import ArrayRows, Coded, divided, node_of_each, rows_of
+from gputree.backends.array_sums import ArrayHist, Tallied
 from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
 from gputree.backends.libraries import Library
+from gputree.backends.row_scan import RowScanner
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import MISSING_LEVEL, OUTSIDE, SUM, Array, HostArray, code_dtype
+from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
+from gputree.kernels import array_code, criteria
 from gputree.tree.tree import Tree
-
-
-@dataclass(frozen=True)
-class ArrayRows:
-    """Codes with the channels and the node of every row."""
-
-    code: Array  # (features, rows)
-    bins: Bins
-    target: Target
-    node: Array  # (rows,)
-    label: Array | None  # (rows,) the class
-    weight: Array | None  # (rows,) float64, whole numbers
-    value: Array | None  # (outputs, rows) float64, whole numbers
-    point: Array | None  # (outputs, rows)
-
-
-@dataclass(frozen=True)
-class ArrayHist:
-    """Sums of some nodes."""
-
-    bins: Bins
-    channels: Channels
-    sums: Array  # (nodes, channels, places) int64
 
 
 class ArrayBackend:
@@ -51,7 +33,10 @@ class ArrayBackend:
         self.name = name
         self.device = library.device
         self._lib = library
-        self._scanner = Scanner(library)
+        operations = array_code.operations(library.xp, library.bits)
+        formulas = criteria.compile_for(array_code.as_it_is, operations)
+        self._scanner = Scanner(library, formulas)
+        self._row_scanner = RowScanner(library, formulas)
 
     # Values to codes.
 
@@ -97,73 +82,71 @@ class ArrayBackend:
     # Growing.
 
     def begin(self, data: Array, bins: Bins, target: Target) -> ArrayRows:
-        node = np.zeros(target.n_rows, np.int64)
-        if target.weight is not None:
-            node[target.weight == 0] = OUTSIDE
-        return ArrayRows(
+        weight = np.ones(target.n_rows) if target.weight is None else target.weight
+        inside = np.flatnonzero(weight)
+        coded = Coded(
             data,
             bins,
             target,
-            node=self._put(node),
             label=None if target.label is None else self._put(target.label.astype(np.int64)),
             weight=self._weight(target.weight),
             value=None if target.value is None else self._put(target.value.astype(np.float64)),
             point=None if target.point is None else self._put(target.point),
         )
+        return ArrayRows(coded, self._put(inside), np.zeros(1, np.int64), np.array([len(inside)]))
 
-    def tally(self, rows: ArrayRows, nodes: HostArray) -> ArrayHist:
-        xp, bins, channels = self._lib.xp, rows.bins, rows.target.channels
-        row, place = self._rows_of(rows, nodes)
-        sums = xp.zeros((len(nodes), channels.n, bins.width), dtype=xp.int64)
-        cells = self._cells(rows, row, place)
-        for feature, n_codes in enumerate(bins.n_codes.tolist()):
-            code = xp.astype(xp.take(rows.code[feature, ...], row), xp.int64)
-            part = slice(int(bins.offset[feature]), int(bins.offset[feature + 1]))
-            for first, size, cell, weight in cells:
-                length = len(nodes) * size * n_codes
-                counted = self._lib.count(cell * n_codes + code, length, weight)
-                counted = xp.reshape(counted, (len(nodes), size, n_codes))
-                sums[:, first : first + size, part] = counted
-        return ArrayHist(bins, channels, sums)
+    def tally(self, rows: ArrayRows, nodes: HostArray) -> Tallied:
+        return array_sums.tally(self._lib, rows, nodes)
 
-    def derive(self, built: ArrayHist, kin: Kin, above: ArrayHist | None) -> ArrayHist:
-        xp = self._lib.xp
-        sums = xp.take(built.sums, self._put(kin.built), axis=0)
-        if above is not None:
-            parent = xp.take(above.sums, self._put(np.maximum(kin.parent, 0)), axis=0)
-            is_derived = self._put((kin.parent >= 0)[:, None, None])
-            sums = xp.where(is_derived, parent - sums, sums)
-        return ArrayHist(built.bins, built.channels, sums)
+    def derive(self, built: Tallied, kin: Kin, above: ArrayHist | None) -> ArrayHist:
+        return array_sums.derive(self._lib, built, kin, above)
 
-    def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
-        return self._scanner.best_splits(hist.sums, hist.bins, hist.channels, search)
+    def best_splits(self, hist: Tallied | ArrayHist, search: Search) -> Splits:
+        if isinstance(hist, Tallied):
+            hist = array_sums.as_tallied(self._lib, hist)
+        order = np.argsort(hist.place, kind="stable")  # small nodes, then large ones as summed
+        n_small = len(hist.n_listed)
+        parts = []
+        for scan, nodes in (
+            (self._row_scanner.best_splits, order[:n_small]),
+            (self._scanner.best_splits, order[n_small:]),
+        ):
+            if nodes.size:
+                rank = None if search.rank is None else search.rank[nodes]
+                parts.append(scan(hist, replace(search, rank=rank)))
+        back = np.argsort(order)
+        return Splits(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])[back]
+                for field in fields(Splits)
+            )
+        )
 
     def span(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
-        row, place = self._rows_of(rows, nodes)
+        row, place = rows_of(self._lib, rows, nodes)
+        point = rows.coded.point
         spans = []
-        assert rows.point is not None
-        for output in range(rows.target.channels.n_scored):
-            point = self._lib.xp.take(rows.point[output, ...], row)
-            low, high = self._lib.extremes(place, point, len(nodes))
+        assert point is not None
+        for output in range(rows.coded.target.channels.n_scored):
+            values = self._lib.xp.take(point[output, ...], row)
+            low, high = self._lib.extremes(place, values, len(nodes))
             spans.append(np.stack([self._lib.to_host(low), self._lib.to_host(high)], axis=1))
         return np.stack(spans, axis=1)
 
     def route(self, rows: ArrayRows, moves: Moves) -> ArrayRows:
         xp = self._lib.xp
-        row, place = self._rows_of(rows, moves.node)
+        row, place = rows_of(self._lib, rows, moves.node)
         feature = xp.take(self._put(moves.feature.astype(np.int64)), place)
-        n_rows = rows.target.n_rows
-        flat = xp.reshape(rows.code, (-1,))
-        code = xp.astype(xp.take(flat, feature * n_rows + row), xp.int64)
+        flat = xp.reshape(rows.coded.code, (-1,))
+        code = xp.astype(xp.take(flat, feature * rows.coded.target.n_rows + row), xp.int64)
         at = xp.take(self._put(moves.start.astype(np.int64)), place) + code
-        slot = xp.astype(xp.take(self._put(moves.table.astype(np.int64)), at), xp.int64)
-        child = xp.take(self._put(moves.first_child.astype(np.int64)), place) + slot
-        return replace(rows, node=self._lib.replaced(rows.node, row, child))
+        slot = xp.astype(xp.take(self._put(moves.table), at), xp.int64)
+        return divided(self._lib, rows, moves, row, place, slot)
 
     # After a tree.
 
     def leaves(self, rows: ArrayRows) -> HostArray:
-        return self._lib.to_host(rows.node).astype(np.int64)
+        return node_of_each(self._lib, rows)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         xp = self._lib.xp
@@ -207,7 +190,7 @@ class ArrayBackend:
     compile_seconds = 0.0
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
-        return np.full(len(n_rows), bins.width * channels.n * np.dtype(SUM).itemsize)
+        return array_sums.hist_bytes(bins, channels, n_rows)
 
     def room_for_hists(self) -> int | None:
         return None
@@ -218,7 +201,8 @@ class ArrayBackend:
     def bytes_held(self, data: Array, rows: ArrayRows | None) -> int:
         arrays = [data]
         if rows is not None:
-            arrays += [rows.node, rows.label, rows.weight, rows.value, rows.point]
+            coded = rows.coded
+            arrays += [rows.order, coded.label, coded.weight, coded.value, coded.point]
         return sum(_nbytes(array) for array in arrays if array is not None)
 
     # Helpers.
@@ -235,39 +219,6 @@ class ArrayBackend:
             return self._lib.adopt(column.values)
         level = np.asarray(column.values)
         return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
-
-    def _rows_of(self, rows: ArrayRows, nodes: HostArray) -> tuple[Array, Array]:
-        """The rows at some nodes, and the place of each one's node among them."""
-        xp = self._lib.xp
-        place = np.full(int(nodes.max()) + 2, OUTSIDE, np.int64)
-        place[nodes] = np.arange(len(nodes))
-        # Nodes above the wanted ones read the last entry, and so does -1 where nodes are outside.
-        last = len(place) - 1
-        node = xp.where(rows.node < 0, last, xp.clip(rows.node, 0, last))
-        at = xp.take(self._put(place), node)
-        row = xp.nonzero(at >= 0)[0]
-        return row, xp.take(at, row)
-
-    def _cells(
-        self, rows: ArrayRows, row: Array, place: Array
-    ) -> list[tuple[int, int, Array, Array | None]]:
-        """First channel, number of channels, cell and weight of each sum to take over the rows."""
-        take, channels = self._lib.xp.take, rows.target.channels
-        weight = None if rows.weight is None else take(rows.weight, row)
-        cells: list[tuple[int, int, Array, Array | None]] = []
-        if rows.label is not None:
-            n = channels.n_scored
-            cells.append((0, n, place * n + take(rows.label, row), weight))
-        else:
-            assert rows.value is not None
-            cells.append((0, 1, place, weight))
-            cells += [
-                (1 + output, 1, place, take(rows.value[output, ...], row))
-                for output in range(channels.n_scored)
-            ]
-        if channels.counts_rows:
-            cells.append((channels.n - 1, 1, place, None))
-        return cells
 
 
 def _nbytes(array: Array) -> int:

@@ -44,6 +44,19 @@ class Library:
     def copy(self, array: Array) -> Array:
         return array.copy()
 
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        return self.xp.zeros(shape, dtype=self.xp.int64)
+
+    def numbers(self, length: int) -> Array:
+        """0, 1, 2, ... as int64."""
+        return self.xp.arange(length, dtype=self.xp.int64)
+
+    def segments(self, n_items: HostArray) -> Array:
+        """The segment that each item belongs to, where segments have so many items."""
+        first = self.from_host(np.cumsum(n_items) - n_items)
+        total = int(n_items.sum())
+        return self.xp.cumulative_sum(self.count(first, total + 1))[:total] - 1
+
     def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
         """Smallest and largest of the values of each cell; every cell has one."""
         raise NotImplementedError
@@ -61,6 +74,9 @@ class NumpyLibrary(Library):
 
     def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
         return np.bincount(index, weights=weight, minlength=length).astype(np.int64, copy=False)
+
+    def segments(self, n_items: HostArray) -> Array:
+        return self.from_host(np.repeat(np.arange(len(n_items)), n_items))
 
     def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
         low, high = np.full(length, np.inf), np.full(length, -np.inf)
@@ -107,6 +123,12 @@ class TorchLibrary(Library):
 
     def copy(self, array: Array) -> Array:
         return array.clone()
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        return self.xp.zeros(shape, dtype=self.xp.int64, device=self.device)
+
+    def numbers(self, length: int) -> Array:
+        return self.xp.arange(length, dtype=self.xp.int64, device=self.device)
 
     def to_host(self, array: Array) -> HostArray:
         return np.asarray(array.cpu().numpy())
@@ -173,8 +195,10 @@ class CupyLibrary(Library):
         return low, high
 
 
+# From release 2.1 on NumPy keeps the array API itself, and a first fit loads nothing more.
+_NUMPY = "numpy" if hasattr(np, "cumulative_sum") else "array_api_compat.numpy"
 LIBRARIES: dict[str, tuple[str, type[Library]]] = {
-    "numpy": ("array_api_compat.numpy", NumpyLibrary),
+    "numpy": (_NUMPY, NumpyLibrary),
     "array_api_strict": ("array_api_strict", StrictLibrary),
     "torch": ("array_api_compat.torch", TorchLibrary),
     "cupy": ("array_api_compat.cupy", CupyLibrary),

@@ -4,17 +4,18 @@ Only codes that occur in a node are candidates, so a run of empty codes is one c
 lowest code stands for it. Nodes are taken a few at a time, to stay within the cache.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 
+from gputree.backends.array_sums import ArrayHist
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.units import relative_units
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
-from gputree.kernels import array_code, criteria
 
 CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
 
@@ -28,22 +29,41 @@ class _Candidates:
     score: Array  # (candidates,)
 
 
+def drawn_features(search: Search, can_split: HostArray) -> HostArray:
+    """Which features each node tries: those drawn, or the first in its draw that can be split."""
+    assert search.rank is not None
+    n_features = can_split.shape[1]
+    first = np.where(can_split, search.rank, n_features).min(axis=1, keepdims=True)
+    return search.rank < np.maximum(search.n_drawn, first + 1)
+
+
+def missing_slots(
+    channels: Channels, left: HostArray, right: HostArray, missing: HostArray, side: HostArray
+) -> HostArray:
+    """The child that takes missing values, from sums of (nodes, channels)."""
+    # Rows without missing values say nothing of them: the larger child takes those to come.
+    right_is_larger = channels.rows_of(left) <= channels.rows_of(right)
+    return np.where(channels.weight_of(missing) == 0, right_is_larger, side == 0).astype(SLOT)
+
+
 class Scanner:
     """Scores candidates with the formulas compiled for one array library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, formulas: SimpleNamespace) -> None:
         self._lib = library
-        operations = array_code.operations(library.xp, library.bits)
-        self._formulas = criteria.compile_for(array_code.as_it_is, operations)
+        self._formulas = formulas
 
-    def best_splits(self, sums: Array, bins: Bins, channels: Channels, search: Search) -> Splits:
+    def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
+        """The best splits of the nodes that have sums."""
+        sums, bins, channels = hist.sums, hist.coded.bins, hist.coded.target.channels
         n_nodes = sums.shape[0]
         step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
         parts = []
         for first in range(0, n_nodes, step):
             part = slice(first, min(first + step, n_nodes))
             rank = None if search.rank is None else search.rank[part]
-            parts.append(_Scan(self, sums[part, ...], bins, channels, search, rank).winners())
+            rules = replace(search, rank=rank)
+            parts.append(_Scan(self, sums[part, ...], bins, channels, rules).winners())
         return Splits(
             *(
                 np.concatenate([getattr(part, field.name) for part in parts])
@@ -62,11 +82,10 @@ class _Scan:
         bins: Bins,
         channels: Channels,
         search: Search,
-        rank: HostArray | None,
     ) -> None:
         self.lib = scanner._lib
         self.formulas = scanner._formulas
-        self.bins, self.channels, self.search, self.rank = bins, channels, search, rank
+        self.bins, self.channels, self.search = bins, channels, search
         xp = self.lib.xp
         self.n_nodes = sums.shape[0]
         first_feature = sums[:, :, : int(bins.n_codes[0])]
@@ -84,7 +103,7 @@ class _Scan:
         sides = [self._candidates(self.left, 0)]
         if (self.bins.n_codes > self.bins.n_values).any():
             sides.append(self._candidates(self._left_with_missing(), 1))
-        if self.rank is not None:
+        if self.search.rank is not None:
             sides = self._drawn(sides)
         n_places = self.n_nodes * width * len(sides)
         lowest = self.lib.from_host(np.full(n_places, NO_SPLIT))
@@ -143,10 +162,8 @@ class _Scan:
             for side in sides
         ]
         found = lib.to_host(lib.count(xp.concat(cells), self.n_nodes * n_features))
-        assert self.rank is not None
-        can_split = found.reshape(self.n_nodes, n_features) > 0
-        first = np.where(can_split, self.rank, n_features).min(axis=1, keepdims=True)
-        drawn = lib.from_host((self.rank < np.maximum(self.search.n_drawn, first + 1)).ravel())
+        is_drawn = drawn_features(self.search, found.reshape(self.n_nodes, n_features) > 0)
+        drawn = lib.from_host(is_drawn.ravel())
         kept = []
         for side, cell in zip(sides, cells, strict=True):
             keep = xp.take(drawn, cell)
@@ -164,15 +181,12 @@ class _Scan:
         missing = np.where(has_missing, to_host(self._at(self.here, last)), 0)
         left = to_host(self._at(self.left, place)) + np.where(side[:, None] == 1, missing, 0)
         right = to_host(self.total) - left
-        # Rows without missing values say nothing of them: the larger child takes those to come.
-        right_is_larger = channels.rows_of(left) <= channels.rows_of(right)
-        missing_slot = np.where(channels.weight_of(missing) == 0, right_is_larger, side == 0)
         return Splits(
             score=to_host(score),
             feature=feature,
             code=at - bins.offset[feature],
             next_code=self._next_code(place, end, bins.offset[feature]),
-            missing_slot=missing_slot.astype(SLOT),
+            missing_slot=missing_slots(channels, left, right, missing, side),
             left=left.astype(SUM),
         )
 

@@ -64,11 +64,11 @@ class Draft:
         self._reserve(self.n_nodes + 2 * len(nodes))
         self.n_nodes += 2 * len(nodes)
         self.first_child[nodes] = first
-        for slot in (0, 1):
-            left = self.left[nodes]
-            self.sums[first + slot] = self.sums[nodes] - left if slot else left
-            self.key[first + slot] = sampling.child_keys(self.key[nodes], slot)
-            self.depth[first + slot] = self.depth[nodes] + 1
+        left, key, depth = self.left[nodes], self.key[nodes], self.depth[nodes] + 1
+        for slot, sums in enumerate((left, self.sums[nodes] - left)):
+            self.sums[first + slot] = sums
+            self.key[first + slot] = sampling.child_keys(key, slot)
+            self.depth[first + slot] = depth
             self.parent[first + slot] = nodes
         return self._moves(nodes, first)
 
@@ -90,16 +90,16 @@ class Draft:
         return Layout(node, first_child, place)
 
     def _moves(self, nodes: HostArray, first_child: HostArray) -> Moves:
-        feature = self.feature[nodes]
-        n_codes = self.bins.n_codes[feature]
-        start = np.cumsum(n_codes) - n_codes
-        code = np.arange(int(n_codes.sum())) - np.repeat(start, n_codes)
-        table = code > np.repeat(self.code[nodes], n_codes)
-        is_missing = code >= np.repeat(self.bins.n_values[feature], n_codes)
-        missing_slot = np.repeat(self.missing_slot[nodes], n_codes)
-        table = np.where(is_missing, missing_slot, table).astype(SLOT)
+        feature, n_lower = self.feature[nodes], self.code[nodes] + 1
+        n_values, n_codes = self.bins.n_values[feature], self.bins.n_codes[feature]
+        # Codes up to the split go to child 0, others to child 1, and the last, if it stands for
+        # missing values, where these go.
+        slot = np.tile(np.array([0, 1, 0], SLOT), (len(nodes), 1))
+        slot[:, 2] = self.missing_slot[nodes]
+        n_alike = np.stack([n_lower, n_values - n_lower, n_codes - n_values], axis=1)
+        table = np.repeat(slot.ravel(), n_alike.ravel())
         n_left = self.channels.rows_of(self.left[nodes])
-        return Moves(nodes, feature, first_child, start, table, n_left)
+        return Moves(nodes, feature, first_child, np.cumsum(n_codes) - n_codes, table, n_left)
 
     def _reserve(self, n_nodes: int) -> None:
         for name, array in self._fields.items():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.arrays import to_numpy
-from gputree.backends import cpu, cuda, registry
+from gputree.backends import array_sums, cpu, cuda, registry
 from gputree.backends.contract import NO_SPLIT, Kin, Moves, Search, Splits
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.cuts import bin_table
@@ -20,16 +20,15 @@ from gputree.data.target import Channels, Target, class_target, value_target
 from gputree.dtypes import OUTSIDE
 from gputree.tree.tree import Tree
 
-NUMPY = registry.choose(backend="numpy").backend
 NAN, INF = np.nan, np.inf
 ROOT = np.zeros(1, np.int64)
 
 
 class Searching:
-    """The compiled backend, which searches nodes of so many rows without summing them first."""
+    """A backend for which nodes count as small, and have no sums, up to another size."""
 
-    def __init__(self, direct_rows):
-        self._backend, self._direct_rows = registry.choose(backend="numba").backend, direct_rows
+    def __init__(self, backend, module, size, value):
+        self._backend, self._patch = backend, (module, size, value)
 
     def __getattr__(self, name):
         verb = getattr(self._backend, name)
@@ -38,29 +37,36 @@ class Searching:
 
         def call(*args):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(cpu, "DIRECT_ROWS", self._direct_rows)
+                patch.setattr(*self._patch)
                 return verb(*args)
 
         return call
 
 
-WITH_SUMS = ["numpy", "array_api_strict", "torch", "numba by sums", "cuda"]
-
-
 def opened(name):
-    if name.startswith("numba"):
-        return Searching(0 if name == "numba by sums" else 4096)
-    if name != "cuda":  # which is simulated where it is not there
-        pytest.importorskip(name)
-    return registry.choose(backend=name).backend
+    """A backend; "by sums" every node has sums, "by rows" no node of a small table has."""
+    library, _, way = name.partition(" by ")
+    if library != "cuda":  # which is simulated where it is not there
+        pytest.importorskip(library)
+    found = registry.choose(backend=library).backend
+    if not way:
+        return found
+    if library == "numba":
+        return Searching(found, cpu, "DIRECT_ROWS", 0 if way == "sums" else 4096)
+    return Searching(found, array_sums, "CELLS_A_PLACE", 0 if way == "sums" else 100)
 
 
-@pytest.fixture(scope="session", params=[*WITH_SUMS, "numba by rows"])
+BY_SUMS = ["numpy by sums", "array_api_strict by sums", "torch by sums", "numba by sums", "cuda"]
+BY_ROWS = ["numpy by rows", "array_api_strict by rows", "torch by rows", "numba by rows"]
+NUMPY = opened("numpy by sums")
+
+
+@pytest.fixture(scope="session", params=BY_SUMS + BY_ROWS)
 def backend(request):
     return opened(request.param)
 
 
-@pytest.fixture(scope="session", params=WITH_SUMS)
+@pytest.fixture(scope="session", params=BY_SUMS)
 def summing(request):
     """A backend whose sums can be looked at."""
     return opened(request.param)
@@ -114,13 +120,15 @@ def sums_of(hist):
         width, n_channels = hist.rows.bins.width, hist.rows.target.channels.n
         sums = hist.sums.copy_to_host().reshape(hist.n_nodes, width, n_channels)
         return np.moveaxis(sums, 1, 2)
-    if not isinstance(hist, cpu.CpuHist):
-        return to_numpy(hist.sums)
-    bins, channels = hist.rows.bins, hist.rows.target.channels
-    sums = np.zeros((len(hist.node), bins.width, channels.n), np.int64)
+    if isinstance(hist, cpu.CpuHist):
+        width, n_channels = hist.rows.bins.width, hist.rows.target.channels.n
+        found = np.moveaxis(hist.sums.reshape(-1, width, n_channels), 1, 2)
+    else:
+        found = to_numpy(hist.sums)
+    sums = np.zeros((len(hist.place), *found.shape[1:]), np.int64)
     has_rows = hist.place >= 0
-    sums[has_rows] = hist.sums[hist.place[has_rows]].reshape(-1, bins.width, channels.n)
-    return np.moveaxis(sums, 1, 2)
+    sums[has_rows] = found[hist.place[has_rows]]
+    return sums
 
 
 def at_root(backend, columns, target, n_values=None):
