@@ -4,6 +4,7 @@ from gputree.data.dataset import Dataset
 from gputree.errors import BackendUnavailable, ModelFileError
 from gputree.estimators.model_file import load
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.verify import selftest
 from gputree.warm import warmup
 
 __version__ = "0.1.0"
@@ -15,5 +16,6 @@ __all__ = [
     "DecisionTreeRegressor",
     "ModelFileError",
     "load",
+    "selftest",
     "warmup",
 ]

@@ -1,9 +1,11 @@
-"""The command line: `train` fits one tree, prints it and saves it; `bench` times the backends.
+"""The command line: `train` fits one tree, prints it and saves it; `bench` times the backends;
+`doctor` says what works on this machine.
 
 Knows options, files and what to print; must not know how tables are read nor how trees grow.
 """
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -20,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from gputree.bench import bench
 from gputree.cli_options import make_parser
+from gputree.doctor import as_text, diagnose
 from gputree.dtypes import HostArray
 from gputree.errors import BackendUnavailable
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -29,6 +32,7 @@ from gputree.tree.store import write
 Model: TypeAlias = DecisionTreeClassifier | DecisionTreeRegressor
 
 # Exit statuses; those of signals are 128 and the signal's number, as in a shell.
+FAILED = 1  # a device does not compute what it should
 MISTAKE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -55,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    parser = make_parser(train=_train, bench=_bench)
+    parser = make_parser(train=_train, bench=_bench, doctor=_doctor)
     try:
         options = parser.parse_args(argv)
     except SystemExit:  # --help or --version, which have printed
@@ -63,8 +67,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if options.command is None:
         parser.print_help()
         return MISTAKE
-    options.run(options)
-    return 0
+    return int(options.run(options))
 
 
 # gputree train
@@ -81,7 +84,7 @@ class Split:
     how: str
 
 
-def _train(options: argparse.Namespace) -> None:
+def _train(options: argparse.Namespace) -> int:
     model_path, report_path = _places(options)  # before the work: a fit may take long
     table = _load(options.table, options.target)
     task: Task = options.task or table.task
@@ -106,9 +109,10 @@ def _train(options: argparse.Namespace) -> None:
         write(report_path, f"{text}\n".encode("utf-8", "backslashreplace"))
     if not options.quiet:
         _say(f"{text}\n\n{_fact('model', model_path)}\n{_fact('report', report_path)}", sys.stdout)
+    return 0
 
 
-def _bench(options: argparse.Namespace) -> None:
+def _bench(options: argparse.Namespace) -> int:
     backends = options.backends.split(",") if options.backends else None
     bench(
         _load(options.table, options.target),
@@ -117,6 +121,14 @@ def _bench(options: argparse.Namespace) -> None:
         repeats=options.repeats,
         max_depth=options.max_depth,
     )
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """A machine without a GPU is no failure; one that computes something else is."""
+    found = diagnose(options.device)
+    _say(json.dumps(found, indent=2) if options.json else as_text(found), sys.stdout)
+    return FAILED if found["selftest"] and not found["selftest"]["passed"] else 0
 
 
 def _load(table: str, target: str | None) -> LabelledTable:

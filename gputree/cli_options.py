@@ -4,6 +4,7 @@ Knows what can be asked for; must not know how it is done.
 """
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -12,7 +13,7 @@ from gputree import __version__
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA
 from gputree.tables import BUNDLED
 
-Command: TypeAlias = Callable[[argparse.Namespace], None]
+Command: TypeAlias = Callable[[argparse.Namespace], int]  # returns the exit status
 
 LARGEST_SEED = 2**32 - 1  # what NumPy's generators take
 
@@ -32,6 +33,12 @@ examples:
   gputree bench measurements.csv --target yield --max-depth none --backends numpy,numba
 """
 
+DOCTOR_EXAMPLES = """\
+examples:
+  gputree doctor
+  gputree doctor --device cuda:1 --json
+"""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises its errors, so that they are told like all others."""
@@ -41,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         raise ValueError(f"{message}; see {self.prog} --help")
 
 
-def make_parser(train: Command, bench: Command) -> Parser:
+def make_parser(train: Command, bench: Command, doctor: Command) -> Parser:
     """The parser of the command line; each command's options come with what runs it."""
     parser = Parser(
         prog="gputree",
@@ -55,11 +62,16 @@ def make_parser(train: Command, bench: Command) -> Parser:
     training = _add_command(
         commands, "train", train, "fit a decision tree to a table, print it and save it", EXAMPLES
     )
+    _add_table_options(training)
     _add_data_options(training)
     _add_tree_options(training)
     _add_file_options(training)
     timing = "time gputree's backends and scikit-learn's trees on a table, by turns"
-    _add_bench_options(_add_command(commands, "bench", bench, timing, BENCH_EXAMPLES))
+    benching = _add_command(commands, "bench", bench, timing, BENCH_EXAMPLES)
+    _add_table_options(benching)
+    _add_bench_options(benching)
+    looking = "show versions and GPUs, test a GPU and time its kernels"
+    _add_doctor_options(_add_command(commands, "doctor", doctor, looking, DOCTOR_EXAMPLES))
     return parser
 
 
@@ -70,7 +82,7 @@ def _add_command(
     what: str,
     examples: str,
 ) -> argparse.ArgumentParser:
-    """A command that works on a table."""
+    """A command without options."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
@@ -80,7 +92,6 @@ def _add_command(
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
-    _add_table_options(parser)
     return parser
 
 
@@ -99,6 +110,16 @@ def _add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--repeats", metavar="N", type=int, default=3, help="warm rounds (default: 3)"
     )
     parser.add_argument("--no-peers", action="store_true", help="leave scikit-learn's trees out")
+
+
+def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        type=_gpu,
+        default="cuda",
+        help="which GPU to test: cuda or cuda:N (default: cuda)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON; null is not measured")
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +185,7 @@ def _add_tree_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
-        help="what to compute with: numpy, numba, torch or cupy (default: as the device)",
+        help="what to compute with: numpy, numba, cuda, cupy or torch (default: as the device)",
     )
 
 
@@ -182,6 +203,12 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         help="where to save the printed text (default: beside the model, ending in .txt)",
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing")
+
+
+def _gpu(text: str) -> str:
+    if not re.fullmatch(r"cuda(:\d+)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not cuda or cuda:N")
+    return text
 
 
 def _share(text: str) -> float:

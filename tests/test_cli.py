@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 
 import gputree
-from gputree import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree import DecisionTreeClassifier, DecisionTreeRegressor, cli
 from gputree.cli import main
 from gputree.tables import BUNDLED, load_bundled
 
@@ -290,6 +291,8 @@ def test_a_warning_takes_one_line(capsys):
         (["train", "iris", "--report", "no/x"], "--report no/x: there is no folder no"),
         (["train", "iris", "--output", "."], "--output . is a folder"),
         (["train", "iris", "--output", "x.txt"], "model and report cannot both be x.txt"),
+        (["doctor", "--device", "cpu"], "--device: 'cpu' is not cuda or cuda:N"),
+        (["doctor", "iris"], "unrecognized arguments: iris"),
     ],
 )
 def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, message):
@@ -436,3 +439,50 @@ def test_bench_times_backends_and_peers_on_a_table(capsys):
 def test_bench_refuses_an_unknown_backend_in_a_line(capsys):
     assert main(["bench", "iris", "--backends", "abacus", "--repeats", "1"]) == 2
     assert "abacus" in capsys.readouterr().err
+
+
+# gputree doctor
+
+
+def test_the_doctor_says_what_is_there_and_what_is_missing(run, files):
+    text = run("doctor")
+    for name in ("gputree", "Python", "numpy", "numba", "numba-cuda", "CuPy", "torch", "driver"):
+        assert re.search(rf"^{name} +\S", text, re.MULTILINE), name
+    assert re.search(r"^auto +1,000 rows x 10 features: numpy on cpu \(", text, re.MULTILINE)
+    assert re.search(r"^auto +10,000,000 rows x 28 features: ", text, re.MULTILINE)
+    assert "\nself-test  not run\n" in text
+    assert "\nkernels    not measured: CUDA is simulated" in text
+    assert files() == []
+
+
+def test_the_doctor_says_the_same_as_json(run):
+    found = json.loads(run("doctor", "--json"))
+    assert f"{cli.as_text(found)}\n" == run("doctor")
+    assert found["versions"]["gputree"] == gputree.__version__
+    assert (found["selftest"], found["kernels"]) == (None, None)
+
+
+@pytest.mark.parametrize(("passed", "status"), [(True, 0), (False, 1)])
+def test_the_doctor_fails_where_a_device_computes_something_else(
+    monkeypatch, capsys, passed, status
+):
+    found = cli.diagnose()
+    check = {"name": "histogram", "passed": passed, "detail": "7 instead of 5"}
+    found["selftest"] = {"device": "cuda:0", "passed": passed, "checks": [check]}
+    monkeypatch.setattr(cli, "diagnose", lambda device: found)
+    assert main(["doctor"]) == status
+    assert ("FAILED, 1 of 1 checks" in capsys.readouterr().out) == (not passed)
+
+
+def test_the_doctor_explains_a_machine_without_a_gpu(folder):
+    """In a process of its own, where nothing is simulated."""
+    done = subprocess.run(
+        [*COMMAND, "doctor"],
+        capture_output=True,
+        cwd=folder,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "0", "CUDA_VISIBLE_DEVICES": ""},
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\ncards      none: " in done.stdout
+    assert b"\nself-test  not run\nkernels    not measured: " in done.stdout
