@@ -1,4 +1,4 @@
-"""What a depth-limited tree should take on a GPU: a prediction from counted work, not a measurement.
+"""What a tree should take on a GPU: a prediction from counted work, not a measurement.
 
     python benchmarks/gpu_model.py --rows 10M --features 28 --depth 8
 
