@@ -74,7 +74,7 @@ class Size:
 
 # More rows than are listed at once, so that quantiles are found by buckets; several tiles of rows.
 REAL = Size(40_000, 20, 8, 2**20, 400, 8)
-SIMULATED = Size(20, 3, 2, 1_200, 1, 1)  # a thread of the simulator is a thread of the host
+SIMULATED = Size(24, 3, 2, 1_500, 1, 1)  # a thread of the simulator is a thread of the host
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ if SIMULATED:
                 self._allocations[line] = np.empty(shape, kind)
         return self._allocations[line]
 
-    FakeCUDAShared.array = _shared_array
+    FakeCUDAShared.array = _shared_array  # type: ignore[method-assign]
 
     def kernel(function):
         """A kernel."""

@@ -206,7 +206,9 @@ def make_choose():
             order = np.int64(rank[item]) if has_rank else np.int64(0)
             is_drawn = 1 if order < n_drawn else 0
             trimmed = trimmed_of[item]
-            if better(best_drawn, best_trimmed, best_order, best, is_drawn, trimmed, order, feature):
+            if better(
+                best_drawn, best_trimmed, best_order, best, is_drawn, trimmed, order, feature
+            ):
                 best, best_drawn, best_order = feature, is_drawn, order
                 best_trimmed, best_score, best_key = trimmed, score_of[item], key_of[item]
             feature += WARP
