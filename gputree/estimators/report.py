@@ -24,8 +24,10 @@ class FitReport:
     seconds: dict[str, float]
 
     def __str__(self) -> str:
+        why, *more = self.reason.split("; ")
         lines = [
-            f"backend  {self.backend} on {self.device} ({self.reason})",
+            f"backend  {self.backend} on {self.device} ({why})",
+            *(f"         {reason}" for reason in more),
             f"table    {self.n_rows:,} rows x {self.n_features:,} features",
             f"tree     {self.n_nodes:,} nodes",
             f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",

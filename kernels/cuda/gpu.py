@@ -25,6 +25,7 @@ __all__ = [
     "function",
     "kernel",
     "lanes_below",
+    "last_lane",
     "load_words",
     "multiply",
     "other_lane",
@@ -99,6 +100,10 @@ if SIMULATED:
         values, lane = _exchange(value)
         return values[lane ^ distance]
 
+    def last_lane(value):
+        """The value of the last lane."""
+        return _exchange(value)[0][-1]
+
     def ballot(test):
         """A bit for each lane where the test holds."""
         values, _ = _exchange(bool(test))
@@ -143,8 +148,11 @@ else:
     EVERY_LANE = 0xFFFFFFFF
 
     def kernel(function):
-        """A kernel, compiled on first use for the types it is called with."""
-        return cuda.jit(function)
+        """A kernel, compiled on first use for the types it is called with.
+
+        It is not optimized once more when it is linked: what runs is what the tests have seen.
+        """
+        return cuda.jit(lto=False)(function)
 
     def function(body):
         """A function called by kernels."""
@@ -177,6 +185,11 @@ else:
     def other_lane(value, distance):
         """The value of the lane whose number differs by the bit `distance`."""
         return cuda.shfl_xor_sync(EVERY_LANE, value, distance)
+
+    @function
+    def last_lane(value):
+        """The value of the last lane."""
+        return cuda.shfl_sync(EVERY_LANE, value, WARP - 1)
 
     @function
     def ballot(test):

@@ -5,9 +5,9 @@ up over tiles; the third moves rows. A row number is read once more, a code neve
 """
 
 import numpy as np
-from numba import int32, int64
+from numba import int32, int64, uint32, uint64
 
-from gputree.kernels.cuda.gpu import WARP, ballot, cuda, kernel, lanes_below
+from gputree.kernels.cuda.gpu import WARP, ballot, cuda, kernel, lanes_below, scan
 
 # Columns of the table of tiles: its rows in the order, its move, and the first tile of that.
 FIRST, LAST, MOVE, MOVE_TILE, TILE_COLUMNS = 0, 1, 2, 3, 4
@@ -23,27 +23,31 @@ def make_choose(tile_rows):
 
     @kernel
     def choose(tile, test, table, order, code, row_step, feature_step, flags, n_right):
-        thread, n_threads = cuda.threadIdx.x, cuda.blockDim.x
-        block = cuda.blockIdx.x
+        thread, block = uint32(cuda.threadIdx.x), uint32(cuda.blockIdx.x)
         found = cuda.shared.array(1, int32)
         if thread == 0:
             found[0] = 0
         cuda.syncthreads()
         own_tile = block * TILE_COLUMNS
-        first, last = tile[own_tile + FIRST], tile[own_tile + LAST]
-        own_test = tile[own_tile + MOVE] * TEST_COLUMNS
-        feature, slots = test[own_test + FEATURE], test[own_test + SLOTS]
+        first = uint32(tile[own_tile + FIRST])
+        n_rows = uint32(tile[own_tile + LAST] - tile[own_tile + FIRST])
+        own_test = uint32(tile[own_tile + MOVE]) * TEST_COLUMNS
+        column = uint64(test[own_test + FEATURE]) * uint64(feature_step)
+        slots, first_word = uint64(test[own_test + SLOTS]), uint64(block) * uint64(tile_words)
+        n_found = int32(0)
         i = thread
         while i < tile_rows:
-            to = 0
-            if first + i < last:
-                row = np.int64(order[first + i])
-                to = np.int32(table[slots + code[row * row_step + feature * feature_step]])
+            to = uint32(0)
+            if i < n_rows:
+                row = uint64(order[first + i])
+                to = uint32(table[slots + uint64(code[row * uint64(row_step) + column])])
             word = ballot(to > 0)
             if i % WARP == 0:
-                flags[np.int64(block) * tile_words + i // WARP] = word
-                cuda.atomic.add(found, 0, np.int32(cuda.popc(word)))
-            i += n_threads
+                flags[first_word + uint64(i // WARP)] = word
+                n_found += cuda.popc(word)
+            i = uint32(i + cuda.blockDim.x)
+        if thread % WARP == 0:
+            cuda.atomic.add(found, 0, n_found)
         cuda.syncthreads()
         if thread == 0:
             n_right[block] = found[0]
@@ -87,42 +91,46 @@ def make_move(tile_rows):
 
     @kernel
     def move_rows(tile, bound, flags, before, order, moved):
-        thread, n_threads = cuda.threadIdx.x, cuda.blockDim.x
-        block = cuda.blockIdx.x
-        own = cuda.shared.array(tile_words, int32)
+        thread, n_threads = uint32(cuda.threadIdx.x), uint32(cuda.blockDim.x)
+        block = uint32(cuda.blockIdx.x)
+        within = cuda.shared.array(tile_words, int32)
         earlier = cuda.shared.array(tile_words, int32)
         own_tile = block * TILE_COLUMNS
-        first, last = tile[own_tile + FIRST], tile[own_tile + LAST]
-        own_bound = tile[own_tile + MOVE] * BOUND_COLUMNS
-        start, n_left = bound[own_bound + START], bound[own_bound + N_LEFT]
-        i = thread
-        while i < tile_words:
-            own[i] = cuda.popc(flags[np.int64(block) * tile_words + i])
-            i += n_threads
+        first = uint32(tile[own_tile + FIRST])
+        n_rows = uint32(tile[own_tile + LAST] - tile[own_tile + FIRST])
+        own_bound = uint32(tile[own_tile + MOVE]) * BOUND_COLUMNS
+        first_word = uint64(block) * uint64(tile_words)
+        # Rows to the right up to each word: of the words of a warp, then of the warps before.
+        chunk = uint32(0)
+        while chunk < tile_words:
+            i = uint32(chunk + thread)
+            n_own = cuda.popc(flags[first_word + i]) if i < tile_words else 0
+            n_within = scan(n_own)
+            if i < tile_words:
+                within[i] = n_within
+                earlier[i] = n_within - n_own
+            chunk = uint32(chunk + n_threads)
         cuda.syncthreads()
         i = thread
         while i < tile_words:
-            running = int32(0)
-            for k in range(i):
-                running += own[k]
-            earlier[i] = running
-            i += n_threads
+            last_of_warp = uint32(WARP - 1)
+            while last_of_warp < i - i % WARP:
+                earlier[i] += within[last_of_warp]
+                last_of_warp = uint32(last_of_warp + WARP)
+            i = uint32(i + n_threads)
         cuda.syncthreads()
-        right_before = before[block] - before[tile[own_tile + MOVE_TILE]]
-        left_at = first - right_before
-        right_at = start + n_left + right_before
+        right_before = uint32(before[block] - before[uint32(tile[own_tile + MOVE_TILE])])
+        left_at = uint32(first - right_before)
+        right_at = uint32(bound[own_bound + START] + bound[own_bound + N_LEFT] + right_before)
         i = thread
-        while first + i < last:
-            at_word = i // WARP
-            lane = i % WARP
-            word = flags[np.int64(block) * tile_words + at_word]
-            n_right = np.int64(earlier[at_word])
-            n_right += cuda.popc(np.uint32(word & lanes_below(lane)))
-            if (word >> np.uint32(lane)) & np.uint32(1):
-                moved[right_at + n_right] = order[first + i]
-            else:
-                moved[left_at + i - n_right] = order[first + i]
-            i += n_threads
+        while i < n_rows:
+            at_word, lane = uint32(i // WARP), uint32(i % WARP)
+            word = flags[first_word + at_word]
+            n_right = uint32(earlier[at_word] + cuda.popc(uint32(word & lanes_below(lane))))
+            is_right = uint32(uint32(word >> lane) & uint32(1)) != 0
+            at = uint32(right_at + n_right) if is_right else uint32(uint32(left_at + i) - n_right)
+            moved[at] = order[first + i]
+            i = uint32(i + n_threads)
 
     return move_rows
 
@@ -130,25 +138,30 @@ def make_move(tile_rows):
 @kernel
 def mark(tile, node, order, leaf):
     """Write the number of each tile's node to its rows."""
-    block = cuda.blockIdx.x
-    i = tile[block * TILE_COLUMNS + FIRST] + cuda.threadIdx.x
-    while i < tile[block * TILE_COLUMNS + LAST]:
-        leaf[order[i]] = node[tile[block * TILE_COLUMNS + MOVE]]
-        i += cuda.blockDim.x
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    number = node[uint32(tile[own_tile + MOVE])]
+    i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+    while i < last:
+        leaf[uint32(order[i])] = number
+        i = uint32(i + cuda.blockDim.x)
 
 
 @kernel
 def span(tile, order, n_outputs, n_rows, key, low, high):
     """Smallest and largest key of each tile's node and output; keys are ordered integers."""
-    block = cuda.blockIdx.x
-    place = tile[block * TILE_COLUMNS + MOVE]
-    for output in range(n_outputs):
-        i = tile[block * TILE_COLUMNS + FIRST] + cuda.threadIdx.x
-        if i < tile[block * TILE_COLUMNS + LAST]:
-            least = most = key[output * n_rows + order[i]]
-            while i < tile[block * TILE_COLUMNS + LAST]:
-                value = key[output * n_rows + order[i]]
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    first, last = uint32(tile[own_tile + FIRST]), uint32(tile[own_tile + LAST])
+    place = uint64(tile[own_tile + MOVE]) * uint64(n_outputs)
+    output = uint32(0)
+    while output < n_outputs:
+        column = uint64(output) * uint64(n_rows)
+        i = uint32(first + cuda.threadIdx.x)
+        if i < last:
+            least = most = key[column + uint64(order[i])]
+            while i < last:
+                value = key[column + uint64(order[i])]
                 least, most = min(least, value), max(most, value)
-                i += cuda.blockDim.x
-            cuda.atomic.min(low, place * n_outputs + output, least)
-            cuda.atomic.max(high, place * n_outputs + output, most)
+                i = uint32(i + cuda.blockDim.x)
+            cuda.atomic.min(low, place + output, least)
+            cuda.atomic.max(high, place + output, most)
+        output = uint32(output + 1)

@@ -7,7 +7,7 @@ lower code, then missing values to the right.
 """
 
 import numpy as np
-from numba import int64
+from numba import int32, int64, uint32, uint64
 
 from gputree.kernels.cuda.gpu import (
     WARP,
@@ -16,6 +16,7 @@ from gputree.kernels.cuda.gpu import (
     formulas,
     function,
     kernel,
+    last_lane,
     multiply,
     other_lane,
     scan,
@@ -33,6 +34,19 @@ SCORE, FEATURE, CODE, NEXT, SLOT, LEFT = 0, 1, 2, 3, 4, 5
 NO_CODE = 2**31 - 1  # above every code: loses all ties
 
 
+@function
+def weight_at(sums, at, is_classes, n_scored):
+    """The weight in the sums of one code or node, whose channels begin at a place."""
+    if not is_classes:
+        return np.int64(sums[at])
+    weight = np.int64(0)
+    c = uint32(0)
+    while c < n_scored:
+        weight += sums[at + c]
+        c = uint32(c + 1)
+    return weight
+
+
 def make_scan(formula):
     """Score all candidates of a formula."""
     forms = formulas()
@@ -44,127 +58,122 @@ def make_scan(formula):
         """Whether the other candidate wins; keys are 2 * code + side."""
         return other_trimmed > trimmed or (other_trimmed == trimmed and other_key < key)
 
+    @function
+    def add_channel(x, y, most, left, sums, part, whole):
+        """What `score` needs, with one channel more."""
+        if formula == BETWEEN:
+            x = apart_step(x, left, sums, part, whole)
+        elif formula == INFORMATION:
+            if 0.0 < part < whole:
+                x = told_step(x, left, sums, part, whole)
+        else:
+            x, y, most = larger(left, x), larger(sums - left, y), larger(sums, most)
+        return x, y, most
+
+    @function
+    def score(x, y, most, part, whole):
+        if formula == BETWEEN:
+            return x / room(part, whole)
+        if formula == INFORMATION:
+            return larger(x, 0.0)
+        return x + y - most
+
     @kernel
     def scan_features(
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
         n_channels, unit, min_rows, min_weight, trimmed_of, score_of, key_of,
     ):  # fmt: skip
-        lane = cuda.threadIdx.x % WARP
-        warp = cuda.threadIdx.x // WARP
-        n_warps = cuda.blockDim.x // WARP
-        item = np.int64(cuda.blockIdx.x) * n_warps + warp
+        lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
+        item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
         # Warps beyond the last item repeat it, so that all warps call the primitives alike.
-        item = min(item, n_nodes * n_features - 1)
-        node, feature = item // n_features, item % n_features
-        base = node * stride + offset[feature] * n_channels
-        n_codes = offset[feature + 1] - offset[feature]
-        n_known = n_values[feature]
-        first = 0 if is_classes else 1
+        item = min(item, uint32(n_nodes * n_features - 1))
+        node, feature = uint32(item // uint32(n_features)), uint32(item % uint32(n_features))
+        step = uint64(n_channels)
+        base = uint64(node) * uint64(stride) + uint64(offset[feature]) * step
+        n_codes, n_known = uint32(offset[feature + 1] - offset[feature]), uint32(n_values[feature])
+        missing = base + uint64(n_known) * step
+        first, last = uint32(0 if is_classes else 1), uint32(n_channels - 1)
         board = cuda.shared.array(0, int64)
-        carry = warp * 2 * n_channels  # what lies below the codes at hand, by channel
-        whole_of = carry + n_channels  # the node's sums, by channel
-        for c in range(n_channels):
+        carry = uint32(warp * 2 * n_channels)  # what lies below the codes at hand, by channel
+        whole_of = uint32(carry + n_channels)  # the node's sums, by channel
+        c = uint32(0)
+        while c < n_channels:
             own = np.int64(0)
             code = lane
             while code < n_codes:
-                own += hist[base + code * n_channels + c]
-                code += WARP
+                own += hist[base + uint64(code) * step + c]
+                code = uint32(code + WARP)
             own = total(own)
             if lane == 0:
                 board[whole_of + c] = own
-                board[carry + c] = 0
+            c = uint32(c + 1)
         sync_warp()
-        weight = np.int64(0)
-        if is_classes:
-            for c in range(n_scored):
-                weight += board[whole_of + c]
-        else:
-            weight = board[whole_of]
-        n_rows = board[whole_of + n_channels - 1] if counts_rows else weight
-        missing = base + n_known * n_channels
+        weight = weight_at(board, whole_of, is_classes, n_scored)
+        n_rows = board[whole_of + last] if counts_rows else weight
         lost_weight, lost_rows = np.int64(0), np.int64(0)
         if n_codes > n_known:
-            if is_classes:
-                for c in range(n_scored):
-                    lost_weight += hist[missing + c]
-            else:
-                lost_weight = np.int64(hist[missing])
-            lost_rows = np.int64(hist[missing + n_channels - 1]) if counts_rows else lost_weight
+            lost_weight = weight_at(hist, missing, is_classes, n_scored)
+            lost_rows = np.int64(hist[missing + last]) if counts_rows else lost_weight
         whole = np.float64(weight)
-        best_trimmed, best_score, best_key = -np.inf, -np.inf, NO_CODE
-        below_weight, below_rows = np.int64(0), np.int64(0)
-        chunk = 0
-        while chunk < n_known:
-            code = chunk + lane
-            at = base + code * n_channels
-            own_weight, own_rows = np.int64(0), np.int64(0)
-            if code < n_known:
-                if is_classes:
-                    for c in range(n_scored):
-                        own_weight += hist[at + c]
-                else:
-                    own_weight = np.int64(hist[at])
-                own_rows = np.int64(hist[at + n_channels - 1]) if counts_rows else own_weight
-            part_weight = below_weight + scan(own_weight)
-            part_rows = below_rows + scan(own_rows) if counts_rows else part_weight
-            below_weight += total(own_weight)
-            below_rows += total(own_rows) if counts_rows else np.int64(0)
-            # Candidates with missing values to the right and, second, to the left.
-            part0, part1 = np.float64(part_weight), np.float64(part_weight + lost_weight)
-            x0, y0, x1, y1, most = 0.0, 0.0, 0.0, 0.0, 0.0
-            for s in range(n_scored):
-                c = first + s
-                own = np.int64(hist[at + c]) if code < n_known else np.int64(0)
-                running = board[carry + c] + scan(own)
-                sync_warp()
-                if lane == WARP - 1:
-                    board[carry + c] = running
-                sync_warp()
-                lost = np.int64(hist[missing + c]) if lost_weight > 0 else np.int64(0)
-                scale = unit[s]
-                sums = multiply(np.float64(board[whole_of + c]), scale)
-                left0 = multiply(np.float64(running), scale)
-                left1 = multiply(np.float64(running + lost), scale)
-                if formula == BETWEEN:
-                    x0 = apart_step(x0, left0, sums, part0, whole)
-                    x1 = apart_step(x1, left1, sums, part1, whole)
-                elif formula == INFORMATION:
-                    if 0 < part_weight < weight:
-                        x0 = told_step(x0, left0, sums, part0, whole)
-                    if 0 < part_weight + lost_weight < weight:
-                        x1 = told_step(x1, left1, sums, part1, whole)
-                else:
-                    x0, y0 = larger(left0, x0), larger(sums - left0, y0)
-                    x1, y1 = larger(left1, x1), larger(sums - left1, y1)
-                    most = larger(sums, most)
-            for side in range(2):
-                is_left = side == 1
-                if own_weight == 0 or (is_left and lost_weight == 0):
-                    continue
-                candidate_weight = part_weight + (lost_weight if is_left else np.int64(0))
-                candidate_rows = part_rows + (lost_rows if is_left else np.int64(0))
-                if candidate_rows < min_rows or n_rows - candidate_rows < min_rows:
-                    continue
-                if candidate_weight < min_weight or weight - candidate_weight < min_weight:
-                    continue
-                x, y = (x1, y1) if is_left else (x0, y0)
-                if formula == BETWEEN:
-                    score = x / room(part1 if is_left else part0, whole)
-                elif formula == INFORMATION:
-                    score = larger(x, 0.0)
-                else:
-                    score = x + y - most
-                trimmed = trim(score)
-                if trimmed > best_trimmed:
-                    best_trimmed, best_score, best_key = trimmed, score, 2 * code + side
-            chunk += WARP
+        best_trimmed, best_score, best_key = -np.inf, -np.inf, int32(NO_CODE)
+        # Candidates with missing values to the right and, where there are any, to the left: then
+        # they lie below all codes.
+        side, n_sides = uint32(0), uint32(2 if lost_weight > 0 else 1)
+        while side < n_sides:
+            below_weight = lost_weight if side > 0 else np.int64(0)
+            below_rows = lost_rows if side > 0 else np.int64(0)
+            sync_warp()
+            c = lane
+            while c < n_channels:
+                board[carry + c] = np.int64(hist[missing + c]) if side > 0 else np.int64(0)
+                c = uint32(c + WARP)
+            sync_warp()
+            chunk = uint32(0)
+            while chunk < n_known:
+                code = uint32(chunk + lane)
+                is_known = code < n_known
+                at = base + uint64(code) * step
+                own_weight = np.int64(0)
+                if is_known:
+                    own_weight = weight_at(hist, at, is_classes, n_scored)
+                part_weight = below_weight + scan(own_weight)
+                below_weight = last_lane(part_weight)
+                part_rows = part_weight
+                if counts_rows:
+                    own_rows = np.int64(hist[at + last]) if is_known else np.int64(0)
+                    part_rows = below_rows + scan(own_rows)
+                    below_rows = last_lane(part_rows)
+                part = np.float64(part_weight)
+                x, y, most = 0.0, 0.0, 0.0
+                s = uint32(0)
+                while s < n_scored:
+                    c = uint32(first + s)
+                    own = np.int64(hist[at + c]) if is_known else np.int64(0)
+                    running = board[carry + c] + scan(own)
+                    sync_warp()
+                    if lane == WARP - 1:
+                        board[carry + c] = running
+                    sync_warp()
+                    left = multiply(np.float64(running), unit[s])
+                    sums = multiply(np.float64(board[whole_of + c]), unit[s])
+                    x, y, most = add_channel(x, y, most, left, sums, part, whole)
+                    s = uint32(s + 1)
+                has_rows = part_rows >= min_rows and n_rows - part_rows >= min_rows
+                has_weight = part_weight >= min_weight and weight - part_weight >= min_weight
+                if own_weight > 0 and has_rows and has_weight:
+                    found = score(x, y, most, part, whole)
+                    trimmed, key = trim(found), int32(2 * code + side)
+                    if better(best_trimmed, best_key, trimmed, key):
+                        best_trimmed, best_score, best_key = trimmed, found, key
+                chunk = uint32(chunk + WARP)
+            side = uint32(side + 1)
         distance = 1
         while distance < WARP:
             trimmed = other_lane(best_trimmed, distance)
-            score = other_lane(best_score, distance)
+            found = other_lane(best_score, distance)
             key = other_lane(best_key, distance)
             if better(best_trimmed, best_key, trimmed, key):
-                best_trimmed, best_score, best_key = trimmed, score, key
+                best_trimmed, best_score, best_key = trimmed, found, key
             distance *= 2
         if lane == 0:
             trimmed_of[item] = best_trimmed

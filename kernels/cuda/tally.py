@@ -12,7 +12,7 @@ tile of up to `TILE_ROWS` rows cannot overflow; limbs are put together in the hi
 """
 
 import numpy as np
-from numba import int32
+from numba import int32, uint32, uint64
 
 from gputree.kernels.cuda.gpu import cuda, function, kernel, load_words
 
@@ -45,132 +45,188 @@ def divide(begin, n, n_limbs, amount, limb):
 def make_sum(code_bits, is_wide, has_limbs):
     """Sum tiles in shared memory; a wide group has the codes of four words, another of one."""
     per_word = 32 // code_bits
-    mask = np.uint32((1 << code_bits) - 1)
-    bits = np.uint32(code_bits)
+    full_size = 4 * per_word if is_wide else per_word
+    mask = uint32((1 << code_bits) - 1)
 
     @function
-    def add_word(word, at, last, width, amount, cells):
-        for _ in range(per_word):
-            if at < last:
-                cuda.atomic.add(cells, np.uint32(at + (word & mask)), amount)
-            word = np.uint32(word >> bits)
-            at = np.uint32(at + width)
+    def add_code(word, j, at, n, width, amount, cells):
+        """Add to the cell of code `j` if a word has `n`; returns where the next code's begin."""
+        if j < n:
+            code = uint32(uint32(word >> uint32(j * code_bits)) & mask)
+            cuda.atomic.add(cells, uint32(at + code), amount)
+        return uint32(at + width)
+
+    @function
+    def add_word(word, at, n, width, amount, cells):
+        # Written out: not every version of the compiler unrolls a loop.
+        at = add_code(word, 0, at, n, width, amount, cells)
+        at = add_code(word, 1, at, n, width, amount, cells)
+        if per_word == 4:
+            at = add_code(word, 2, at, n, width, amount, cells)
+            at = add_code(word, 3, at, n, width, amount, cells)
         return at
 
     @function
-    def count_word(word, at, last, width, cells):
-        # A constant 1 is an instruction of its own that lanes with the same cell share.
-        for _ in range(per_word):
-            if at < last:
-                cuda.atomic.add(cells, np.uint32(at + (word & mask)), 1)
-            word = np.uint32(word >> bits)
-            at = np.uint32(at + width)
-        return at
+    def add_words(word0, word1, word2, word3, at, n, width, amount, cells):
+        at = add_word(word0, at, n, width, amount, cells)
+        if is_wide:
+            at = add_word(word1, at, n - per_word, width, amount, cells)
+            at = add_word(word2, at, n - 2 * per_word, width, amount, cells)
+            at = add_word(word3, at, n - 3 * per_word, width, amount, cells)
+
+    @function
+    def add_row(word0, word1, word2, word3, at, n, width, amount, cells):
+        if n == full_size:  # no code is asked whether it is there
+            add_words(word0, word1, word2, word3, at, full_size, width, amount, cells)
+        else:
+            add_words(word0, word1, word2, word3, at, n, width, amount, cells)
+
+    @function
+    def add_tile(
+        first_row, last_row, own_group, group, words, row_words, order, label, limb, limbs, n_rows,
+        one_plane, one_step, cells,
+    ):  # fmt: skip
+        """Add the rows of a tile to the cells of a group."""
+        n, width = np.int32(group[own_group + SIZE]), uint32(group[own_group + WIDTH])
+        span = uint32(uint32(n) * width)
+        first_word = uint64(group[own_group + WORD])
+        skipped_bits = uint32(group[own_group + SKIPPED] * code_bits)
+        one_at, one_span = uint32(uint32(one_plane) * span), uint32(uint32(one_step) * span)
+        last_label = uint32(label.shape[0] - 1)  # 0 where there are no classes
+        n_limbs = uint32(limbs.shape[0] // LIMB_COLUMNS)
+        at_row = uint32(first_row + cuda.threadIdx.x)
+        while at_row < last_row:
+            row = uint32(order[at_row])
+            own_label = uint32(label[min(row, last_label)])
+            at_word = uint64(row) * uint64(row_words) + first_word
+            if is_wide:
+                word0, word1, word2, word3 = load_words(words, at_word)
+            else:
+                word0 = uint32(words[at_word] >> skipped_bits)
+                word1 = word2 = word3 = word0
+            if has_limbs:
+                k = uint32(0)
+                while k < n_limbs:
+                    plane = uint32(limbs[k * LIMB_COLUMNS + PLANE])
+                    step = uint32(limbs[k * LIMB_COLUMNS + PLANE_STEP])
+                    at = uint32(uint32(plane + uint32(step * own_label)) * span)
+                    amount = limb[uint64(k) * uint64(n_rows) + uint64(row)]
+                    add_row(word0, word1, word2, word3, at, n, width, amount, cells)
+                    k = uint32(k + 1)
+            at = uint32(one_at + uint32(one_span * own_label))
+            # A constant 1 is an instruction of its own that lanes with the same cell share.
+            add_row(word0, word1, word2, word3, at, n, width, 1, cells)
+            at_row = uint32(at_row + cuda.blockDim.x)
+
+    @function
+    def sum_of(channel, i, span, channel_plane, channel_limbs, cells):
+        """The sum of a channel in cell `i` of every plane, from its highest limb down."""
+        n = uint32(channel_limbs[channel]) if has_limbs else uint32(1)
+        at = uint32(uint32(uint32(channel_plane[channel] + n) * span) + i)
+        found = np.int64(0)
+        while n > 0:
+            at = uint32(at - span)
+            found = (found << LIMB_BITS) + cells[at]
+            n = uint32(n - 1)
+        return found
+
+    @function
+    def add_to_hist(
+        base, own_group, group, channel_plane, channel_limbs, n_channels, offset, cells, hist
+    ):  # fmt: skip
+        """Add what is not zero to a node's histogram."""
+        width = uint32(group[own_group + WIDTH])
+        span = uint32(group[own_group + SIZE] * width)
+        step = uint32(cuda.blockDim.x)
+        i = uint32(cuda.threadIdx.x)
+        # The feature and the code of a cell go along with it: divisions are slow.
+        feature, code = uint32(group[own_group + FEATURE] + i // width), uint32(i % width)
+        feature_step, code_step = uint32(step // width), uint32(step % width)
+        while i < span:
+            first, last = uint64(offset[feature]), uint64(offset[feature + 1])
+            if first + code < last:
+                out = base + (first + code) * uint64(n_channels)
+                channel = uint32(0)
+                while channel < n_channels:
+                    found = sum_of(channel, i, span, channel_plane, channel_limbs, cells)
+                    if found != 0:
+                        cuda.atomic.add(hist, out + channel, found)
+                    channel = uint32(channel + 1)
+            i = uint32(i + step)
+            feature, code = uint32(feature + feature_step), uint32(code + code_step)
+            if code >= width:
+                feature, code = uint32(feature + 1), uint32(code - width)
 
     @kernel
     def sum_tiles(
         tile, n_groups, group, words, row_words, order, label, limb, limbs, n_rows, one_plane,
         one_step, n_planes, channel_plane, channel_limbs, n_channels, offset, stride, hist,
     ):  # fmt: skip
-        thread, n_threads = cuda.threadIdx.x, cuda.blockDim.x
-        own_tile = (cuda.blockIdx.x // n_groups) * TILE_COLUMNS
-        own_group = (cuda.blockIdx.x % n_groups) * GROUP_COLUMNS
-        size, width = group[own_group + SIZE], np.uint32(group[own_group + WIDTH])
-        first_word, skipped = group[own_group + WORD], group[own_group + SKIPPED]
-        span = np.uint32(size * width)
+        block, n_groups = uint32(cuda.blockIdx.x), uint32(n_groups)
+        own_tile = uint32(block // n_groups) * TILE_COLUMNS
+        own_group = uint32(block % n_groups) * GROUP_COLUMNS
         cells = cuda.shared.array(0, int32)
-        i = thread
-        while i < span * n_planes:
+        n_cells = uint32(group[own_group + SIZE] * group[own_group + WIDTH] * n_planes)
+        i = uint32(cuda.threadIdx.x)
+        while i < n_cells:
             cells[i] = 0
-            i += n_threads
+            i = uint32(i + cuda.blockDim.x)
         cuda.syncthreads()
-        at_row = tile[own_tile + FIRST] + thread
-        last_row = tile[own_tile + LAST]
-        while at_row < last_row:
-            row = np.int64(order[at_row])
-            own_label = np.uint32(label[row]) if label.shape[0] > 1 else np.uint32(0)
-            at_word = row * row_words + first_word
-            if is_wide:
-                word0, word1, word2, word3 = load_words(words, at_word)
-            else:
-                word0 = np.uint32(words[at_word] >> np.uint32(skipped * code_bits))
-            if has_limbs:
-                for k in range(limbs.shape[0] // LIMB_COLUMNS):
-                    plane = limbs[k * LIMB_COLUMNS + PLANE]
-                    plane += limbs[k * LIMB_COLUMNS + PLANE_STEP] * own_label
-                    amount = limb[k * n_rows + row]
-                    at = np.uint32(plane * span)
-                    last = np.uint32(at + span)
-                    at = add_word(word0, at, last, width, amount, cells)
-                    if is_wide:
-                        at = add_word(word1, at, last, width, amount, cells)
-                        at = add_word(word2, at, last, width, amount, cells)
-                        at = add_word(word3, at, last, width, amount, cells)
-            at = np.uint32((one_plane + one_step * own_label) * span)
-            last = np.uint32(at + span)
-            at = count_word(word0, at, last, width, cells)
-            if is_wide:
-                at = count_word(word1, at, last, width, cells)
-                at = count_word(word2, at, last, width, cells)
-                at = count_word(word3, at, last, width, cells)
-            at_row += n_threads
+        add_tile(
+            uint32(tile[own_tile + FIRST]), uint32(tile[own_tile + LAST]), own_group, group, words,
+            row_words, order, label, limb, limbs, n_rows, one_plane, one_step, cells,
+        )  # fmt: skip
         cuda.syncthreads()
-        base = tile[own_tile + PLACE] * stride
-        first_feature = group[own_group + FEATURE]
-        for channel in range(n_channels):
-            i = thread
-            while i < span:
-                feature = first_feature + i // width
-                code = i % width
-                begin = offset[feature]
-                if code < offset[feature + 1] - begin:
-                    plane = channel_plane[channel]
-                    found = np.int64(cells[plane * span + i])
-                    if has_limbs:
-                        for power in range(1, channel_limbs[channel]):
-                            part = np.int64(cells[(plane + power) * span + i])
-                            found += part << (power * LIMB_BITS)
-                    if found != 0:
-                        cuda.atomic.add(hist, base + (begin + code) * n_channels + channel, found)
-                i += n_threads
+        base = uint64(tile[own_tile + PLACE]) * uint64(stride)
+        add_to_hist(
+            base, own_group, group, channel_plane, channel_limbs, n_channels, offset, cells, hist
+        )
 
     return sum_tiles
 
 
 def make_scatter(code_bits, has_limbs):
     """Add the rows of small tiles to the histogram directly; groups are narrow."""
-    mask = np.uint32((1 << code_bits) - 1)
+    mask = uint32((1 << code_bits) - 1)
 
     @kernel
     def scatter_tiles(
         item_tile, item_group, tile, group, words, row_words, order, label, limb, limbs, n_rows,
         one_channel, one_step, n_channels, offset, stride, hist,
     ):  # fmt: skip
-        thread, n_threads = cuda.threadIdx.x, cuda.blockDim.x
-        own_tile = item_tile[cuda.blockIdx.x] * TILE_COLUMNS
-        own_group = item_group[cuda.blockIdx.x] * GROUP_COLUMNS
-        size, first_word = group[own_group + SIZE], group[own_group + WORD]
-        skipped, first_feature = group[own_group + SKIPPED], group[own_group + FEATURE]
-        base = tile[own_tile + PLACE] * stride
-        at_row = tile[own_tile + FIRST] + thread
-        last_row = tile[own_tile + LAST]
+        own_tile = uint32(item_tile[uint32(cuda.blockIdx.x)]) * TILE_COLUMNS
+        own_group = uint32(item_group[uint32(cuda.blockIdx.x)]) * GROUP_COLUMNS
+        size, first_feature = uint32(group[own_group + SIZE]), uint32(group[own_group + FEATURE])
+        first_word = uint64(group[own_group + WORD])
+        skipped_bits = uint32(group[own_group + SKIPPED] * code_bits)
+        base = uint64(tile[own_tile + PLACE]) * uint64(stride)
+        last_label = uint32(label.shape[0] - 1)  # 0 where there are no classes
+        n_limbs = uint32(limbs.shape[0] // LIMB_COLUMNS)
+        at_row = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x)
+        last_row = uint32(tile[own_tile + LAST])
         while at_row < last_row:
-            row = np.int64(order[at_row])
-            own_label = np.int64(label[row]) if label.shape[0] > 1 else np.int64(0)
-            word = np.uint32(words[row * row_words + first_word] >> np.uint32(skipped * code_bits))
-            for j in range(size):
-                code = word & mask
-                word = np.uint32(word >> np.uint32(code_bits))
-                cell = base + (offset[first_feature + j] + code) * n_channels
+            row = uint32(order[at_row])
+            own_label = uint64(label[min(row, last_label)])
+            one_at = base + uint64(one_channel) + uint64(one_step) * own_label
+            word = uint32(words[uint64(row) * uint64(row_words) + first_word] >> skipped_bits)
+            j = uint32(0)
+            while j < size:
+                place = uint64(offset[first_feature + j]) + uint64(word & mask)
+                cell = place * uint64(n_channels)
                 if has_limbs:
-                    for k in range(limbs.shape[0] // LIMB_COLUMNS):
-                        channel = limbs[k * LIMB_COLUMNS + CHANNEL]
-                        channel += limbs[k * LIMB_COLUMNS + CHANNEL_STEP] * own_label
-                        amount = np.int64(limb[k * n_rows + row])
-                        amount <<= limbs[k * LIMB_COLUMNS + POWER] * LIMB_BITS
-                        cuda.atomic.add(hist, cell + channel, amount)
-                cuda.atomic.add(hist, cell + one_channel + one_step * own_label, 1)
-            at_row += n_threads
+                    k = uint32(0)
+                    while k < n_limbs:
+                        own_limb = k * LIMB_COLUMNS
+                        channel = uint64(limbs[own_limb + CHANNEL])
+                        channel += uint64(limbs[own_limb + CHANNEL_STEP]) * own_label
+                        amount = np.int64(limb[uint64(k) * uint64(n_rows) + uint64(row)])
+                        amount <<= limbs[own_limb + POWER] * LIMB_BITS
+                        cuda.atomic.add(hist, base + cell + channel, amount)
+                        k = uint32(k + 1)
+                cuda.atomic.add(hist, one_at + cell, 1)
+                word = uint32(word >> uint32(code_bits))
+                j = uint32(j + 1)
+            at_row = uint32(at_row + cuda.blockDim.x)
 
     return scatter_tiles
 
@@ -178,12 +234,14 @@ def make_scatter(code_bits, has_limbs):
 @kernel
 def derive(n_nodes, stride, own, own_place, above, above_place, hist):
     """hist[node] is a tallied one, or, where there is a parent, the parent's less that."""
-    step = cuda.gridsize(1)
-    at = np.int64(cuda.grid(1))
-    while at < n_nodes * stride:
-        node, cell = at // stride, at % stride
-        found = own[own_place[node] * stride + cell]
+    at = uint64(cuda.grid(1))
+    stride = uint64(stride)
+    n = uint64(n_nodes) * stride
+    while at < n:
+        node = at // stride
+        cell = at - node * stride
+        found = own[uint64(own_place[node]) * stride + cell]
         if above_place[node] >= 0:
-            found = above[above_place[node] * stride + cell] - found
+            found = above[uint64(above_place[node]) * stride + cell] - found
         hist[at] = found
-        at += step
+        at += uint64(cuda.gridsize(1))

@@ -1,0 +1,136 @@
+"""Every kernel, with the types that the backend passes and the sizes it is launched with."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from gputree.backends.cuda_plan import Tuning, plan_groups
+from gputree.kernels.cuda import coding, predict, route, split, tally
+
+TUNING = Tuning()
+WARP = 32  # of a device; that of the simulator is smaller
+
+# What the arrays hold, by the name of the argument, which means the same in every kernel. Names
+# that are not here are whole numbers.
+ARRAYS = {
+    **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
+    **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
+    **dict.fromkeys(("key_of", "winner"), "i8"),
+    **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
+    **dict.fromkeys(("channel_plane", "channel_limbs", "rank", "n_right", "node", "leaf"), "i4"),
+    **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
+    **dict.fromkeys(("column", "first_child"), "i4"),
+    **dict.fromkeys(("words", "flags"), "u4"),
+    **dict.fromkeys(("page_of",), "u2"),
+    **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "missing_slot"), "u1"),
+    **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
+}
+TESTS = {"is_classes", "counts_rows"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel for some types."""
+
+    name: str
+    kernel: Any
+    threads: int  # of a block
+    shared: tuple[int, ...] = (0,)  # bytes beside its own: the usual, and the most if that is more
+    arrays: Mapping[str, str] = field(default_factory=dict)  # those that differ between cases
+
+    @property
+    def body(self) -> Any:
+        return self.kernel.fn if hasattr(self.kernel, "fn") else self.kernel.py_func
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The type of each argument, arrays with brackets."""
+        arrays = {**ARRAYS, **self.arrays}
+        return tuple(
+            f"{arrays[name]}[]" if name in arrays else "b1" if name in TESTS else "i8"
+            for name in inspect.signature(self.body).parameters
+        )
+
+
+def all_cases() -> list[Case]:
+    return [*sums(), *scatters(), *splits(), *routes(), *codings(), *others()]
+
+
+def sums() -> Iterator[Case]:
+    usual = plan_groups(np.full(16, 256), n_planes=2, code_bits=8).shared_bytes
+    shared = usual, 4 * tally.SHARED_WORDS
+    for bits, is_wide, has_limbs in product((8, 16), (True, False), (False, True)):
+        name = f"sum_tiles {bits}-bit {'wide' if is_wide else 'narrow'} {_added(has_limbs)}"
+        kernel = tally.make_sum(bits, is_wide, has_limbs)
+        yield Case(name, kernel, TUNING.sum_threads, shared, {"hist": _sums(has_limbs)})
+    many = {"hist": "i4", "label": "i4"}
+    kernel = tally.make_sum(8, False, False)
+    yield Case("sum_tiles 8-bit narrow ones 300 classes", kernel, TUNING.sum_threads, shared, many)
+
+
+def scatters() -> Iterator[Case]:
+    for bits, has_limbs in product((8, 16), (False, True)):
+        name = f"scatter_tiles {bits}-bit {_added(has_limbs)}"
+        kernel = tally.make_scatter(bits, has_limbs)
+        yield Case(name, kernel, TUNING.threads, arrays={"hist": _sums(has_limbs)})
+    many = {"hist": "i4", "label": "i4"}
+    kernel = tally.make_scatter(8, False)
+    yield Case("scatter_tiles 8-bit ones 300 classes", kernel, TUNING.threads, arrays=many)
+
+
+def splits() -> Iterator[Case]:
+    threads = TUNING.scan_warps * WARP
+    two_classes = 16 * TUNING.scan_warps * 2
+    for hist in ("i4", "i8"):
+        for formula, number in split.FORMULAS.items():
+            kernel = split.make_scan(number)
+            name = f"scan_features {formula} {hist}"
+            yield Case(name, kernel, threads, (two_classes,), {"hist": hist})
+        name = f"choose_features {hist}"
+        yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
+
+
+def routes() -> Iterator[Case]:
+    threads = TUNING.route_threads
+    for code in ("u1", "u2"):
+        kernel = route.make_choose(TUNING.route_rows)
+        yield Case(f"choose {code}", kernel, threads, arrays={"code": code})
+    add_up = route.make_add_up(TUNING.add_up_threads)
+    yield Case("add_up", add_up, TUNING.add_up_threads)
+    yield Case("move_rows", route.make_move(TUNING.route_rows), threads)
+    yield Case("mark", route.mark, threads)
+    yield Case("span", route.span, threads)
+
+
+def codings() -> Iterator[Case]:
+    counting = {"count": coding.count, "count_fine": coding.count_fine, "gather": coding.gather}
+    for (name, kernel), value, amount in product(counting.items(), ("f4", "f8"), ("i4", "i8")):
+        arrays = {"values": value, "members": value, "weight": amount, "counts": amount}
+        yield Case(f"{name} {value} {amount}", kernel, TUNING.threads, arrays=arrays)
+    for bits, value in product((8, 16), ("f4", "f8")):
+        arrays = {"values": value, "cut": value, "by_column": f"u{bits // 8}"}
+        name = f"encode {bits}-bit {value}"
+        yield Case(name, coding.make_encode(bits), TUNING.threads, arrays=arrays)
+
+
+def others() -> Iterator[Case]:
+    yield Case("divide", tally.divide, TUNING.threads)
+    for hist in ("i4", "i8"):
+        arrays = {"own": hist, "above": hist, "hist": hist}
+        yield Case(f"derive {hist}", tally.derive, TUNING.threads, arrays=arrays)
+    for value in ("f4", "f8"):
+        yield Case(f"apply {value}", predict.apply, TUNING.threads, arrays={"values": value})
+
+
+def _added(has_limbs: bool) -> str:
+    """What a row adds: a one to the sums of its class, or limbs of amounts as well."""
+    return "limbs" if has_limbs else "ones"
+
+
+def _sums(has_limbs: bool) -> str:
+    """Counts of rows fit into 32 bits."""
+    return "i8" if has_limbs else "i4"
