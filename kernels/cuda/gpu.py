@@ -152,7 +152,7 @@ else:
 
         It is not optimized once more when it is linked: what runs is what the tests have seen.
         """
-        return cuda.jit(lto=False)(function)
+        return cuda.jit(function, lto=False)
 
     def function(body):
         """A function called by kernels."""
