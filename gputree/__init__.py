@@ -2,7 +2,14 @@
 
 from gputree.data.dataset import Dataset
 from gputree.errors import BackendUnavailable, ModelFileError
+from gputree.estimators.classic import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    ID3Classifier,
+)
 from gputree.estimators.model_file import load
+from gputree.estimators.show import export_graphviz, export_text, plot_tree
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.verify import selftest
 from gputree.warm import warmup
@@ -11,11 +18,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",
+    "C45Classifier",
+    "CARTClassifier",
+    "CARTRegressor",
     "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ID3Classifier",
     "ModelFileError",
+    "export_graphviz",
+    "export_text",
     "load",
+    "plot_tree",
     "selftest",
     "warmup",
 ]

@@ -89,7 +89,7 @@ def bench(
     split: Split = tuple(
         train_test_split(table.X, table.target(table.task), test_size=TEST_SHARE, random_state=0)
     )
-    everyone = _ours(table.task, backends, max_depth)
+    everyone = _ours(table, backends, max_depth)
     if peers:
         everyone += _peers(table.task, max_depth)
     for turn in range(repeats + 1):
@@ -103,13 +103,18 @@ def bench(
 # Who takes part
 
 
-def _ours(task: Task, backends: Sequence[str] | None, max_depth: int | None) -> list[Contestant]:
-    cls = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
+def _ours(
+    table: LabelledTable, backends: Sequence[str] | None, max_depth: int | None
+) -> list[Contestant]:
+    cls = DecisionTreeClassifier if table.task == "classification" else DecisionTreeRegressor
+    kinds: Any = list(table.text_columns) or "from_dtype"
     names = [name for name in BACKENDS if name not in FOR_TESTS] if backends is None else backends
 
     def contestant(backend: str) -> Contestant:
         made = Contestant(
-            f"gputree-{backend}", lambda: cls(max_depth=max_depth, backend=backend), is_peer=False
+            f"gputree-{backend}",
+            lambda: cls(max_depth=max_depth, categorical_features=kinds, backend=backend),
+            is_peer=False,
         )
         made.reason = _reason_to_skip(backend)
         return made

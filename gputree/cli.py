@@ -28,6 +28,7 @@ from gputree.errors import BackendUnavailable
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.tables import BUNDLED, LabelledTable, Task, load_bundled, read_csv
 from gputree.tree.store import write
+from gputree.tree.tree import Split as SplitKind
 
 Model: TypeAlias = DecisionTreeClassifier | DecisionTreeRegressor
 
@@ -90,8 +91,7 @@ def _train(options: argparse.Namespace) -> int:
     task: Task = options.task or table.task
     reason = "as --task says" if options.task else table.reason
     split = _split(table.X, table.target(task), task, options)
-    _refuse_empty_columns(split.X, table.feature_names)
-    model = _model(task, options).fit(split.X, split.y)
+    model = _model(task, table, options).fit(split.X, split.y)
     # Arrays have no names, and a model that is loaded should print as well as this one.
     model.schema_ = replace(model.schema_, names=table.feature_names)
     text = "\n".join(
@@ -142,7 +142,7 @@ def _load(table: str, target: str | None) -> LabelledTable:
     return read_csv(path, target)
 
 
-def _model(task: Task, options: argparse.Namespace) -> Model:
+def _model(task: Task, table: LabelledTable, options: argparse.Namespace) -> Model:
     given: dict[str, Any] = {
         "max_depth": options.max_depth,
         "min_samples_leaf": options.min_samples_leaf,
@@ -151,6 +151,8 @@ def _model(task: Task, options: argparse.Namespace) -> Model:
         "device": options.device,
         "backend": options.backend,
     }
+    if table.text_columns:
+        given["categorical_features"] = list(table.text_columns)
     if options.criterion is not None:
         given["criterion"] = options.criterion
     if task == "classification":
@@ -182,27 +184,20 @@ def _can_stratify(y: HostArray, n_test: int) -> bool:
     return bool(count.min() >= 2 and len(count) <= min(n_test, len(y) - n_test))
 
 
-def _refuse_empty_columns(X: HostArray, names: Sequence[str]) -> None:
-    """Raise by the column's name, which the library is not told."""
-    is_empty = np.isnan(X).all(axis=0)
-    if is_empty.any():
-        raise ValueError(
-            f"column {names[int(is_empty.argmax())]!r} has no value in the rows to train on; "
-            "remove it, or fill its cells"
-        )
-
-
 # What is printed
 
 
 def _facts(table: LabelledTable, task: str, split: Split) -> list[str]:
     n_rows, n_features = table.X.shape
-    n_missing = int(np.isnan(table.X).sum())
+    is_missing = (table.X != table.X) | (table.X == None)  # noqa: E711  (cell by cell)
+    n_missing = int(is_missing.sum())
     missing = f", {_count(n_missing, 'missing cell')}" if n_missing else ""
     held_out = f", {len(split.y_test):,} held out ({split.how})" if len(split.y_test) else ""
     size = f"{_count(n_rows, 'row')}, {_count(n_features, 'feature')}{missing}"
+    names = ", ".join(table.feature_names[feature] for feature in table.text_columns)
     return [
         _fact("table", f"{table.name}: {size}"),
+        *([_fact("text", f"taken for categories in {names}")] if names else []),
         _fact("task", task),
         _fact("rows", f"{len(split.y):,} to train on{held_out}"),
     ]
@@ -238,13 +233,13 @@ def _fact(name: str, value: object) -> str:
 
 
 def _tree(model: Model, X: HostArray) -> str:
-    return model.export_text(decimals=_decimals(X[:, _tested(model)]))
+    return model.export_text(decimals=_decimals(X[:, _tested(model)].astype(np.float64)))
 
 
 def _tested(model: Model) -> HostArray:
-    """The features that the tree tests, each once."""
+    """The features that the tree compares with thresholds, each once."""
     tree = model.tree_
-    return np.unique(tree.feature[~tree.is_leaf])
+    return np.unique(tree.feature[tree.kind == SplitKind.THRESHOLD])
 
 
 def _decimals(X: HostArray) -> int:

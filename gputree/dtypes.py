@@ -12,7 +12,8 @@ SUM = np.int64  # every statistic is an integer sum: adding in any order gives t
 SCORE = np.float64  # totals stay below 2**53, so a sum becomes a float without rounding
 FEATURE = np.int32
 LEVEL = np.int32  # the number of a category; MISSING_LEVEL where there is none
-SLOT = np.uint8  # the number of a child below its node
+SLOT = np.uint16  # the number of a child below its node
+STAY = 65_535  # in the place of a slot: the row has no known way and stays at the node
 
 TOTAL_BITS = 53  # the largest |total| is below 2**TOTAL_BITS, the integers float64 holds exactly
 MISSING_LEVEL = -1

@@ -2,8 +2,16 @@
 
 import numpy as np
 
+from gputree.dtypes import HostArray
 from gputree.kernels import array_code, criteria
 
 HOST = criteria.compile_for(
     array_code.as_it_is, array_code.operations(np, lambda array, dtype: array.view(dtype))
 )
+
+
+def branch_bits(weight: HostArray, whole: HostArray) -> HostArray:
+    """Weight times the bits that tell of a row that it took this branch."""
+    some = weight > 0.0
+    ratio = np.where(some, whole, 1.0) / np.where(some, weight, 1.0)
+    return np.where(some, weight, 0.0) * HOST.log2(ratio)

@@ -5,7 +5,7 @@ can do without: bytes that memory has to move once, and additions in shared memo
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, TypeAlias, cast
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from gputree.backends.cards import Card
 from gputree.backends.contract import Kin, Moves, Search
-from gputree.backends.cuda import CudaBackend, CudaRows
+from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import Device, open_device
+from gputree.backends.cuda_rows import CudaRows
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind
 from gputree.data.target import Target, class_target, value_target
@@ -109,7 +110,7 @@ def _verbs(backend: CudaBackend, size: Size) -> Iterator[tuple[str, Work, Verb]]
     counted, summed = (backend.begin(data, bins, target) for target in (classes, values))
     yield "sum of 2 classes", _sum_work(counted), lambda: backend.tally(counted, ROOT)
     yield "sum of a regression", _sum_work(summed), lambda: backend.tally(summed, ROOT)
-    moves = _halves()
+    moves = _halves(backend, counted)
     yield "route", Work(ROUTE_BYTES * size.n_rows), lambda: backend.route(counted, moves)
     node = np.arange(size.n_nodes)
     copies = Kin(node, np.zeros_like(node), np.full_like(node, -1))
@@ -143,11 +144,13 @@ def _sum_work(rows: CudaRows) -> Work:
     return Work(target.n_rows * row_bytes, target.n_rows * N_FEATURES * n_adds)
 
 
-def _halves() -> Moves:
+def _halves(backend: CudaBackend, rows: CudaRows) -> Moves:
     """The rows of the root to two children, by the code of the first feature."""
     one, root = np.ones(1, np.int64), np.zeros(1, np.int64)
     slot = (np.arange(N_CODES) > N_CODES // 2).astype(SLOT)
-    return Moves(node=root, feature=root, first_child=one, start=root, table=slot)
+    moves = Moves(root, root, first_child=one, n_children=2 * one, start=root, table=slot)
+    # While a tree grows, the rows of children are known before they move.
+    return replace(moves, n_rows=backend.route(rows, moves).n_rows[moves.children])
 
 
 # How it is timed

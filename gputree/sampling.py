@@ -40,3 +40,10 @@ def feature_ranks(key: HostArray, n_features: int) -> HostArray:
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(n_features)[None, :], axis=1)
     return rank
+
+
+def drawn_features(rank: HostArray, n_drawn: int, can_split: HostArray) -> HostArray:
+    """Which features each node tries: those drawn, or the first in its draw that can be split."""
+    n_features = can_split.shape[1]
+    first = np.where(can_split, rank, n_features).min(axis=1, keepdims=True)
+    return rank < np.maximum(n_drawn, first + 1)

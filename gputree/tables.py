@@ -29,15 +29,17 @@ SHOWN_COLUMNS = 20
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table of numbers with what is to be predicted."""
+    """A table of numbers and categories with what is to be predicted."""
 
     name: str
-    X: HostArray  # (rows, features) float64, NaN missing
+    # (rows, features) float64, NaN missing; objects where columns hold text, None missing in those
+    X: HostArray
     y: HostArray  # (rows,) numbers, or text
     feature_names: tuple[str, ...]
     task: Task
     target_names: tuple[str, ...] | None = None  # the class that each number in y stands for
     reason: str = "as the bundled table says"  # why it is this task
+    text_columns: tuple[int, ...] = ()  # those that hold categories
 
     def target(self, task: Task) -> HostArray:
         """What to fit on: classes by their names where they have any, or numbers."""
@@ -85,14 +87,15 @@ def load_bundled(name: str) -> LabelledTable:
 def read_csv(path: Path, target: str | None = None) -> LabelledTable:
     """A CSV file with a header; the target is its last column if none is named.
 
-    Features are numbers. Empty cells, NA, NaN and ? are missing values, and not allowed in the
-    target. Blank lines are skipped.
+    A feature with a cell that is no number holds categories. Empty cells, NA, NaN and ? are missing
+    values, and not allowed in the target. Blank lines are skipped.
     """
     rows = _rows(path)
     names = _header(path, rows)
     at = _place(path, names, target)
     target = names.pop(at)
     columns = [array("d") for _ in names]
+    is_text = [False for _ in names]
     cells_of_target: list[tuple[int, str]] = []
     for line, cells in rows:
         if len(cells) != len(names) + 1:
@@ -101,13 +104,33 @@ def read_csv(path: Path, target: str | None = None) -> LabelledTable:
                 "give every row as many"
             )
         cells_of_target.append((line, cells.pop(at).strip()))
-        for name, column, cell in zip(names, columns, cells, strict=True):
-            column.append(_feature(path, line, name, cell))
+        for feature, cell in enumerate(cells):
+            number = _feature(cell)
+            is_text[feature] |= number is None
+            columns[feature].append(math.nan if number is None else number)
     if not cells_of_target:
         raise ValueError(f"{path} has a header but no rows; add rows below it")
     y, task, reason = _read_target(path, target, cells_of_target)
     X = np.column_stack([np.frombuffer(column) for column in columns])
-    return LabelledTable(path.stem, X, y, tuple(names), task, reason=reason)
+    text_columns = tuple(feature for feature, holds_text in enumerate(is_text) if holds_text)
+    if text_columns:
+        X = _with_text(path, X, at, text_columns)
+    return LabelledTable(
+        path.stem, X, y, tuple(names), task, reason=reason, text_columns=text_columns
+    )
+
+
+def _with_text(path: Path, X: HostArray, target: int, text_columns: Sequence[int]) -> HostArray:
+    """The table with some columns as they are written, which takes a second look at the file."""
+    mixed = X.astype(object)
+    rows = _rows(path)
+    next(rows)
+    for row, (_, cells) in enumerate(rows):
+        cells.pop(target)
+        for feature in text_columns:
+            cell = cells[feature].strip()
+            mixed[row, feature] = None if _is_missing(cell) else cell
+    return mixed
 
 
 def _rows(path: Path) -> Rows:
@@ -164,17 +187,16 @@ def _place(path: Path, names: Sequence[str], target: str | None) -> int:
     return names.index(target)
 
 
-def _feature(path: Path, line: int, name: str, cell: str) -> float:
+def _feature(cell: str) -> float | None:
+    """The number in a cell, None if it holds something else."""
     try:
         return _number(cell)
     except ValueError:
-        if cell.strip() in MISSING:
-            return math.nan
-        raise ValueError(
-            f"{path}: column {name!r} is not numeric: line {line} holds {_shown(cell)}; correct "
-            "the cell, remove the column or encode it as numbers, or name it as the target if it "
-            f"is what to predict (--target {name!r})"
-        ) from None
+        return math.nan if _is_missing(cell.strip()) else None
+
+
+def _is_missing(cell: str) -> bool:
+    return cell in MISSING or cell.lower() == "nan"
 
 
 def _number(cell: str) -> float:
@@ -199,7 +221,7 @@ def _read_target(
     numbers = array("d")
     text: tuple[int, str] | None = None  # the first that is no number
     for line, cell in cells:
-        if cell in MISSING or cell.lower() == "nan":
+        if _is_missing(cell):
             raise ValueError(
                 f"{path}: the target {name!r} is missing on line {line}; remove the row, or fill "
                 "the cell"

@@ -59,6 +59,12 @@ def compile_for(jit, ops):
         return select(a > b, a, b)
 
     @jit
+    def apart(sum_apart, left, total, left_weight, weight):
+        """Add how far the children's means are apart in one channel, times `room` / `weight`."""
+        distance = mul(left, weight) - mul(total, left_weight)
+        return sum_apart + larger(distance, -distance)
+
+    @jit
     def between(left, total, left_weight, weight, n_channels):
         """Squared distance of the children's means: Gini (class shares) and variance (targets)."""
         square = mul(left_weight, 0.0)
@@ -73,6 +79,14 @@ def compile_for(jit, ops):
         for c in range(n_channels):
             bits = told_step(bits, left[c], total[c], left_weight, weight)
         return larger(bits, 0.0)
+
+    @jit
+    def twoing(left, total, left_weight, weight, n_channels):
+        """How far apart the class shares of the children are: a quarter of the squared sum."""
+        sum_apart = mul(left_weight, 0.0)
+        for c in range(n_channels):
+            sum_apart = apart(sum_apart, left[c], total[c], left_weight, weight)
+        return mul(mul(sum_apart, sum_apart), 0.25) / room(left_weight, weight)
 
     @jit
     def corrected(left, total, left_weight, weight, n_channels):
@@ -119,6 +133,10 @@ def compile_for(jit, ops):
         room=room,
         told_step=told_step,
         larger=larger,
+        told=told,
+        log2=log2,
+        apart=apart,
+        twoing=twoing,
         between=between,
         information=information,
         corrected=corrected,

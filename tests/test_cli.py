@@ -303,7 +303,6 @@ def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, 
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        ("a,y\n1,2\nx,3\n", [], "t.csv: column 'a' is not numeric: line 3 holds 'x'"),
         ("a,y\n1\n", [], "t.csv: line 2 has 1 cells, the header has 2"),
         ("", [], "t.csv is empty"),
         ("a,a\n1,2\n", [], "several columns named 'a'"),
@@ -311,7 +310,6 @@ def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, 
         ("a,y\n1,2\n", [], "--test-share 0.25 of 1 row leaves none to train on"),
         ("a,y\n1,x\n2,y\n", ["--task", "regression"], "regression needs numbers"),
         ("a,y\n1,.5\n2,1\n3,1\n", ["--task", "classification"], "Unknown label type: continuous"),
-        ("a,b,y\n1,,1\n2,,2\n", ["--test-share", "0"], "column 'b' has no value in the rows"),
         ("a,y\n1,2\n", ["--output", "t.csv"], "t.csv is the table itself"),
         ("a,y\n1,2\n", ["--report", "./t.csv"], "t.csv is the table itself"),
     ],
@@ -322,6 +320,18 @@ def test_a_mistake_in_a_csv_file_leaves_it_alone(fail, files, folder, text, argu
     assert message in fail("train", "t.csv", *arguments)
     assert files() == ["t.csv"]
     assert path.read_text() == text
+
+
+def test_columns_of_text_are_categories_and_empty_ones_are_never_tested(run, folder):
+    rows = ["red,1,,a", "red,2,,a", "blue,3,,b", "green,NA,,b", "?,4,,b", "red,5,,a", "blue,6,,b"]
+    folder.joinpath("t.csv").write_text("\n".join(["colour,size,none,y", *rows]))
+    text = run("train", "t.csv", "--test-share", 0)
+    assert "\ntext      taken for categories in colour\n" in text
+    assert ": 7 rows, 3 features, 9 missing cells\n" in text
+    model = gputree.load(folder / "t.gputree")
+    assert model.schema_.levels == (("blue", "green", "red"), None, None)
+    assert model.tree_.feature[~model.tree_.is_leaf].tolist() == [0]
+    assert model.predict([["red", 9.0, None], ["green", 0.0, None]]).tolist() == ["a", "b"]
 
 
 def test_a_default_name_never_replaces_the_table(fail, folder, files):

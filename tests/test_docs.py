@@ -74,7 +74,8 @@ def test_every_parameter_is_explained_or_referred_to(name):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_fitted_attribute_is_explained(name):
-    model = ESTIMATORS[name]().fit([[0], [1]], [0, 1])
+    only_categories = {"categorical_features": [0]} if name == "ID3Classifier" else {}
+    model = ESTIMATORS[name](**only_categories).fit([[0], [1]], [0, 1])
     fitted = {each for each in vars(model) if each.endswith("_") and not each.startswith("_")}
     explained = entries(section(inspect.getdoc(ESTIMATORS[name]), "Attributes"))
     assert fitted - {"schema_"} <= explained
@@ -96,6 +97,8 @@ def test_the_defaults_in_the_text_are_those_of_the_signature():
 
 def test_every_choice_of_a_parameter_is_named():
     for each in ESTIMATORS.values():
+        if "criterion" not in inspect.signature(each).parameters:
+            continue  # the method has its own
         (line,) = re.findall(r"^criterion : .*$", inspect.getdoc(each), re.MULTILINE)
         assert all(repr(criterion) in line for criterion in each.CRITERIA)
     (line,) = re.findall(

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "gputree.backends": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree.tree", "gputree.kernels", "gputree.formulas"),
+        "gputree.sampling",
     },
     "gputree.growth": {
         *FOUNDATION,
@@ -49,6 +50,7 @@ MAY_KNOW = {
         *("gputree.data.inputs", "gputree.estimators.base"),
     },
     "array_api_strict": set(),
+    "matplotlib": {"gputree.tree.plot"},
     "pandas": set(),
     "polars": set(),
     "pyarrow": set(),

@@ -11,17 +11,36 @@ from dataclasses import fields, replace
 import numpy as np
 
 from gputree.backends import array_sums, coding
-from gputree.backends.array_rows import ArrayRows, Coded, divided, node_of_each, rows_of
+from gputree.backends.array_rows import (
+    ArrayRows,
+    Coded,
+    dispersed,
+    divided,
+    node_of_each,
+    rows_of,
+)
 from gputree.backends.array_sums import ArrayHist, Tallied
-from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
+from gputree.backends.contract import (
+    Item,
+    Kin,
+    LevelRules,
+    LevelSplits,
+    Moves,
+    Rates,
+    Result,
+    Search,
+    Splits,
+)
+from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
+from gputree.backends.rating import rate
 from gputree.backends.row_scan import RowScanner
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
+from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria
 from gputree.tree.tree import Tree
 
@@ -35,6 +54,7 @@ class ArrayBackend:
         self._lib = library
         operations = array_code.operations(library.xp, library.bits)
         formulas = criteria.compile_for(array_code.as_it_is, operations)
+        self._formulas = formulas
         self._scanner = Scanner(library, formulas)
         self._row_scanner = RowScanner(library, formulas)
 
@@ -102,8 +122,7 @@ class ArrayBackend:
         return array_sums.derive(self._lib, built, kin, above)
 
     def best_splits(self, hist: Tallied | ArrayHist, search: Search) -> Splits:
-        if isinstance(hist, Tallied):
-            hist = array_sums.as_tallied(self._lib, hist)
+        hist = self._derived(hist)
         order = np.argsort(hist.place, kind="stable")  # small nodes, then large ones as summed
         n_small = len(hist.n_listed)
         parts = []
@@ -121,6 +140,22 @@ class ArrayBackend:
                 for field in fields(Splits)
             )
         )
+
+    def rate(self, hist: Tallied | ArrayHist, search: Search) -> Rates:
+        hist = self._derived(hist)
+        coded, sums = hist.coded, array_sums.all_sums(self._lib, hist)
+        channels = coded.target.channels
+        return rate(self._lib, self._formulas, sums, coded.bins, channels, search)
+
+    def cells(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
+        return array_sums.cells(self._lib, self._derived(hist), place, feature)
+
+    def split_levels(
+        self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray, rules: LevelRules
+    ) -> LevelSplits:
+        hist = self._derived(hist)
+        tables = tables_of(hist.coded.bins, self.cells(hist, place, feature), feature)
+        return split_levels(tables, hist.coded.target.channels, rules)
 
     def span(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
         row, place = rows_of(self._lib, rows, nodes)
@@ -143,6 +178,26 @@ class ArrayBackend:
         slot = xp.astype(xp.take(self._put(moves.table), at), xp.int64)
         return divided(self._lib, rows, moves, row, place, slot)
 
+    def rows_at(self, rows: ArrayRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        row, _ = rows_of(self._lib, rows, nodes)
+        return self._lib.to_host(row).astype(np.int64), rows.n_rows[nodes]
+
+    def codes_of(self, rows: ArrayRows, row: HostArray, feature: HostArray) -> HostArray:
+        code = rows.coded.code
+        flat = self._lib.xp.reshape(code, (-1,))
+        at = self._put(feature.astype(np.int64) * code.shape[1] + row)
+        return self._lib.to_host(self._lib.xp.take(flat, at)).astype(np.int64)
+
+    def disperse(
+        self,
+        rows: ArrayRows,
+        nodes: HostArray,
+        row: HostArray,
+        node: HostArray,
+        weight: HostArray | None = None,
+    ) -> ArrayRows:
+        return dispersed(self._lib, rows, nodes, row, node, weight)
+
     # After a tree.
 
     def leaves(self, rows: ArrayRows) -> HostArray:
@@ -151,15 +206,18 @@ class ArrayBackend:
     def apply(self, tree: Tree, table: Table) -> HostArray:
         xp = self._lib.xp
         columns: dict[int, Array] = {}
-        feature_of, threshold_of, missing_slot, first_child = (
+        feature_of, threshold_of, missing_slot, first_child, level_start = (
             self._put(np.array(field, dtype))
             for field, dtype in [
                 (tree.feature, np.int64),
                 (tree.threshold, np.float64),
                 (tree.missing_slot, np.int64),
                 (tree.first_child, np.int64),
+                (tree.level_start, np.int64),
             ]
         )
+        # One entry more, so that there is one to look at where no level is known.
+        level_slot = self._put(np.append(tree.level_slot, STAY).astype(np.int64))
         node = self._put(np.zeros(table.n_rows, np.int64))
         pending = self._put(np.arange(table.n_rows) if tree.n_nodes > 1 else np.empty(0, np.int64))
         while pending.shape[0]:
@@ -172,12 +230,18 @@ class ArrayBackend:
                 row, parent = xp.take(pending, at), xp.take(here, at)
                 value = xp.astype(xp.take(columns[feature], row), xp.float64)
                 slot = xp.astype(value > xp.take(threshold_of, parent), xp.int64)
-                slot = xp.where(xp.isnan(value), xp.take(missing_slot, parent), slot)
+                start, is_known = xp.take(level_start, parent), ~xp.isnan(value)
+                if table.columns[feature].levels is not None:
+                    level = xp.astype(xp.where(is_known, value, 0.0), xp.int64)
+                    at = xp.where(is_known & (start >= 0), start + level, level_slot.shape[0] - 1)
+                    slot = xp.where(start >= 0, xp.take(level_slot, at), slot)
+                is_known = is_known & (slot != STAY)
+                slot = xp.where(is_known, slot, xp.take(missing_slot, parent))
                 child = xp.take(first_child, parent) + slot
-                node = self._lib.replaced(node, row, child)
-            pending = xp.take(
-                pending, xp.nonzero(xp.take(first_child, xp.take(node, pending)) >= 0)[0]
-            )
+                node = self._lib.replaced(node, row, xp.where(slot == STAY, parent, child))
+            here, before = xp.take(node, pending), here
+            moves = (xp.take(first_child, here) >= 0) & (here != before)
+            pending = xp.take(pending, xp.nonzero(moves)[0])
         return self._lib.to_host(node)
 
     # Lanes and costs.
@@ -206,6 +270,9 @@ class ArrayBackend:
         return sum(_nbytes(array) for array in arrays if array is not None)
 
     # Helpers.
+
+    def _derived(self, hist: Tallied | ArrayHist) -> ArrayHist:
+        return array_sums.as_tallied(self._lib, hist) if isinstance(hist, Tallied) else hist
 
     def _put(self, array: HostArray) -> Array:
         return self._lib.from_host(array)

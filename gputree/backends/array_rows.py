@@ -6,9 +6,10 @@ import numpy as np
 
 from gputree.backends.contract import Moves
 from gputree.backends.libraries import Library
+from gputree.backends.row_lists import dispersed_lists, with_room
 from gputree.data.bins import Bins
-from gputree.data.target import Target
-from gputree.dtypes import OUTSIDE, Array, HostArray
+from gputree.data.target import Target, with_copies
+from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,68 @@ def divided(
     lib: Library, rows: ArrayRows, moves: Moves, row: Array, place: Array, slot: Array
 ) -> ArrayRows:
     """The rows of the moving nodes sorted into children, in the order they had."""
+    if (moves.n_children == 2).all() and not (moves.table == STAY).any():
+        return _halved(lib, rows, moves, row, place, slot)
+    xp = lib.xp
+    # A group a child, and after the children of a node one for the rows that stay.
+    before = np.cumsum(moves.n_children + 1) - (moves.n_children + 1)
+    stays_in = lib.from_host(before + moves.n_children)
+    group = xp.take(lib.from_host(before), place) + slot
+    group = xp.where(slot == STAY, xp.take(stays_in, place), group)
+    n_group = lib.to_host(lib.count(group, int((moves.n_children + 1).sum())))
+    is_child = np.ones(len(n_group), bool)
+    is_child[before + moves.n_children] = False
+    begin = np.cumsum(n_group) - n_group  # among the rows that move
+    n_moving = rows.n_rows[moves.node]
+    apart = rows.start[moves.node] - (np.cumsum(n_moving) - n_moving)
+    start = begin + np.repeat(apart, moves.n_children + 1)
+    sorted_ = xp.argsort(group, stable=True)
+    at = lib.numbers(row.shape[0]) + xp.take(lib.from_host(apart), place)
+    order = lib.replaced(rows.order, at, xp.take(row, sorted_))
+    children = moves.children
+    new_start, new_n_rows = with_room(rows.start, rows.n_rows, int(children.max()) + 1)
+    new_start[children], new_n_rows[children] = start[is_child], n_group[is_child]
+    new_start[moves.node], new_n_rows[moves.node] = start[~is_child], n_group[~is_child]
+    return replace(rows, order=order, start=new_start, n_rows=new_n_rows)
+
+
+def dispersed(
+    lib: Library,
+    rows: ArrayRows,
+    nodes: HostArray,
+    row: HostArray,
+    node: HostArray,
+    weight: HostArray | None,
+) -> ArrayRows:
+    """The rows with those of `nodes` taken out and others put in."""
+    coded, number = rows.coded, row
+    if weight is not None:
+        number = coded.target.n_rows + np.arange(len(row))
+        coded = _with_copies(lib, coded, row, weight)
+    order, start, n_rows = dispersed_lists(
+        lib.to_host(rows.order), rows.start, rows.n_rows, nodes, number, node
+    )
+    return ArrayRows(coded, lib.from_host(order), start, n_rows)
+
+
+def _with_copies(lib: Library, coded: Coded, row: HostArray, weight: HostArray) -> Coded:
+    xp, target = lib.xp, with_copies(coded.target, row, weight)
+    assert target.label is not None
+    assert target.weight is not None
+    copied = xp.take(coded.code, lib.from_host(row), axis=1)
+    return replace(
+        coded,
+        code=xp.concat([coded.code, copied], axis=1),
+        target=target,
+        label=lib.from_host(target.label.astype(np.int64)),
+        weight=lib.from_host(target.weight.astype(np.float64)),
+    )
+
+
+def _halved(
+    lib: Library, rows: ArrayRows, moves: Moves, row: Array, place: Array, slot: Array
+) -> ArrayRows:
+    """Two children a node, none of whose rows stays."""
     xp = lib.xp
     child = place * 2 + slot
     n_child = lib.to_host(lib.count(child, 2 * len(moves.node))).reshape(-1, 2)
@@ -56,9 +119,8 @@ def divided(
     before = xp.where(slot == 0, lib.numbers(slot.shape[0]) - right_before, right_before)
     apart = lib.from_host((start - (np.cumsum(n_child, axis=0) - n_child)).ravel())
     order = lib.replaced(rows.order, xp.take(apart, child) + before, row)
-    n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
-    new_start, new_n_rows = (np.zeros(n_nodes, np.int64) for _ in range(2))
-    new_start[: len(rows.start)], new_n_rows[: len(rows.start)] = rows.start, rows.n_rows
+    n_nodes = int(moves.first_child.max()) + 2
+    new_start, new_n_rows = with_room(rows.start, rows.n_rows, n_nodes)
     new_n_rows[moves.node] = 0
     children = moves.first_child[:, None] + np.arange(2)
     new_start[children], new_n_rows[children] = start, n_child

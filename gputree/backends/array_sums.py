@@ -62,6 +62,62 @@ def as_tallied(lib: Library, built: Tallied) -> ArrayHist:
     return derive(lib, built, Kin(built.node, np.arange(n_nodes), np.full(n_nodes, -1)), None)
 
 
+def cells(lib: Library, hist: ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
+    """Sums of (codes, channels) of some nodes and features, one pair after another."""
+    bins, n_channels = hist.coded.bins, hist.coded.target.channels.n
+    n_codes = bins.n_codes[feature]
+    start = np.cumsum(n_codes) - n_codes
+    found = np.empty((int(n_codes.sum()), n_channels), SUM)
+    small = hist.place[place] < 0
+    for is_small, own_cells in ((False, _cells_of_sums), (True, _cells_of_rows)):
+        for own in np.unique(feature[small == is_small]).tolist():
+            at = np.flatnonzero((small == is_small) & (feature == own))
+            line = start[at, None] + np.arange(n_codes[at[0]])
+            found[line] = own_cells(lib, hist, place[at], own)
+    return found
+
+
+def _cells_of_sums(lib: Library, hist: ArrayHist, place: HostArray, feature: int) -> HostArray:
+    """Sums of one feature of large nodes, (nodes, codes, channels)."""
+    bins = hist.coded.bins
+    begin, end = int(bins.offset[feature]), int(bins.offset[feature + 1])
+    part = lib.xp.take(hist.sums[:, :, begin:end], lib.from_host(hist.place[place]), axis=0)
+    return np.moveaxis(lib.to_host(part), 1, 2)
+
+
+def _cells_of_rows(lib: Library, hist: ArrayHist, place: HostArray, feature: int) -> HostArray:
+    """The same of nodes whose rows are listed."""
+    coded, n_codes = hist.coded, int(hist.coded.bins.n_codes[feature])
+    number = (np.cumsum(hist.place < 0) - 1)[place]
+    row, owner = rows_of(lib, _listed(hist), number)
+    code = lib.xp.astype(lib.xp.take(coded.code[feature, ...], row), lib.xp.int64)
+    found = np.empty((len(place), n_codes, coded.target.channels.n), SUM)
+    for channel, size, cell, weight in _cells(lib, coded, row, owner):
+        counted = lib.count(cell * n_codes + code, len(place) * size * n_codes, weight)
+        sums = lib.to_host(counted).reshape(len(place), size, n_codes)
+        found[:, :, channel : channel + size] = np.moveaxis(sums, 1, 2)
+    return found
+
+
+def _listed(hist: ArrayHist) -> ArrayRows:
+    """The nodes whose rows are listed, numbered one after another."""
+    first = np.cumsum(hist.n_listed) - hist.n_listed
+    return ArrayRows(hist.coded, hist.listed, first, hist.n_listed)
+
+
+def all_sums(lib: Library, hist: ArrayHist) -> Array:
+    """Sums of (nodes, channels, places), also of the nodes whose rows are listed."""
+    if not len(hist.n_listed):
+        return _taken(lib, hist.sums, hist.place)
+    n_small = len(hist.n_listed)
+    small = _sum_nodes(lib, _listed(hist), np.arange(n_small))
+    if n_small == len(hist.place):
+        return small
+    is_small = hist.place < 0
+    at = np.where(is_small, len(hist.place) - n_small + np.cumsum(is_small) - 1, hist.place)
+    return lib.xp.take(lib.xp.concat([hist.sums, small], axis=0), lib.from_host(at), axis=0)
+
+
 def derive(lib: Library, built: Tallied, kin: Kin, above: ArrayHist | None) -> ArrayHist:
     """Large nodes come in another order: those that were tallied, then those that are derived."""
     rows = built.rows

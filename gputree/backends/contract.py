@@ -10,7 +10,8 @@ channel
     class; regression trees have the weight, then a channel an output. Weighted rows add a last
     channel that counts rows.
 slot
-    The number of a child below its node, 0 or 1.
+    The number of a child below its node. A threshold has children 0 and 1; a test of levels may
+    have more. STAY in its place keeps rows at the node.
 Values, Data, Rows, Hist
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes. Callers pass them on and never open
@@ -53,6 +54,11 @@ class Search:
     min_weight: int  # in each child, in units of the weight channel
     n_drawn: int  # features to try at a node; more only while none of them can be split
     rank: HostArray | None  # (nodes, features) place of each feature in the node's draw; None: all
+    is_ordered: HostArray | None = None  # (features,) which ones have thresholds; None: all
+    # Instead of `min_weight`, for `rate`: this share of the weight whose value is known, but at
+    # least `min_weight` and at most `most_least_weight`.
+    least_share: float = 0.0
+    most_least_weight: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,15 +74,60 @@ class Splits:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """The best threshold of each feature of each node, by known values only; (nodes, features)."""
+
+    score: HostArray  # NO_SPLIT where none is admissible; the others say nothing there
+    code: HostArray  # the largest code that goes to child 0
+    next_code: HostArray  # the smallest code above it among the node's rows
+    left_weight: HostArray  # of child 0
+    known_weight: HostArray  # of both children
+    n_cuts: HostArray  # how many thresholds are admissible
+
+
+@dataclass(frozen=True)
+class LevelRules:
+    """How nominal features are split."""
+
+    formula: str
+    min_rows: int
+    min_weight: int
+    is_multiway: bool = False
+    method: str = "auto"  # or exact, ordered, principal, greedy
+    most_exact: int = 10  # levels of a node up to which `auto` tries all subsets of many classes
+    list_length: int = 8  # levels that `greedy` looks at in each step
+    missing: str = "direction"  # or category, known
+
+
+@dataclass(frozen=True)
+class LevelSplits:
+    """The best split of each pair."""
+
+    score: HostArray  # (pairs,) NO_SPLIT where none is admissible
+    bits: HostArray  # (pairs,) weight times the bits that tell a row's branch, missing being one
+    is_heuristic: HostArray  # (pairs,) whether a better split may have been missed
+    n_children: HostArray  # (pairs,)
+    slot: HostArray  # (codes,) the child of each code, STAY where that is not known
+
+
+@dataclass(frozen=True)
 class Moves:
-    """Rows of `node[i]` go to `first_child[i] + table[start[i] + code]`."""
+    """Rows of `node[i]` go to `first_child[i] + table[start[i] + code]`, or stay."""
 
     node: HostArray  # (moves,)
     feature: HostArray  # (moves,)
     first_child: HostArray  # (moves,)
+    n_children: HostArray  # (moves,)
     start: HostArray  # (moves,) where the node's part of the table begins
     table: HostArray  # (codes of the tested features,) slots
-    n_left: HostArray | None = None  # (moves,) how many rows go to child 0, where that is known
+    n_rows: HostArray | None = None  # (children, move by move) rows of each, where that is known
+
+    @property
+    def children(self) -> HostArray:
+        """The children, move by move."""
+        before = np.cumsum(self.n_children) - self.n_children
+        number = np.arange(int(self.n_children.sum())) - np.repeat(before, self.n_children)
+        return np.repeat(self.first_child, self.n_children) + number
 
 
 @dataclass(frozen=True)
@@ -170,6 +221,25 @@ class Backend(Protocol):
         """
         ...
 
+    def rate(self, hist: Hist, search: Search) -> Rates:
+        """The best threshold of every ordered feature of every node, as if rows whose value is
+        missing were not there; ties go to the lower code.
+        """
+        ...
+
+    def cells(self, hist: Hist, place: HostArray, feature: HostArray) -> HostArray:
+        """The sums of some features of some nodes, each given by its place in the frontier.
+
+        (codes, channels): the codes of the first pair, then those of the next, and so on.
+        """
+        ...
+
+    def split_levels(
+        self, hist: Hist, place: HostArray, feature: HostArray, rules: LevelRules
+    ) -> LevelSplits:
+        """The best splits of nominal features of nodes, as `backends.levels` finds them."""
+        ...
+
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:
         """Smallest and largest target of the nodes' rows, (nodes, outputs, 2)."""
         ...
@@ -178,13 +248,36 @@ class Backend(Protocol):
         """Send rows to children; returns new rows and leaves the old ones as they are."""
         ...
 
+    def rows_at(self, rows: Rows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        """The numbers of the rows at some nodes, node by node, and how many each node has."""
+        ...
+
+    def codes_of(self, rows: Rows, row: HostArray, feature: HostArray) -> HostArray:
+        """The code of a feature in a row, for each pair of them."""
+        ...
+
+    def disperse(
+        self,
+        rows: Rows,
+        nodes: HostArray,
+        row: HostArray,
+        node: HostArray,
+        weight: HostArray | None = None,
+    ) -> Rows:
+        """Take all rows from `nodes`, and put `row[i]` at `node[i]`.
+
+        With weights, what is put there are copies, each of its own weight, which get the row
+        numbers that follow the last one in use.
+        """
+        ...
+
     # After a tree.
     def leaves(self, rows: Rows) -> HostArray:
         """The node where each row ended, OUTSIDE for rows that took no part."""
         ...
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        """The leaf of each row of a table of values."""
+        """Where each row of a table of values ends: at a leaf, or at a node that cannot tell."""
         ...
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:

@@ -5,25 +5,34 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gputree.backends import cpu_values
-from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
+from gputree.backends import cpu_levels, cpu_rate, cpu_route, cpu_values
+from gputree.backends.contract import (
+    Item,
+    Kin,
+    LevelRules,
+    LevelSplits,
+    Moves,
+    Rates,
+    Result,
+    Search,
+    Splits,
+)
 from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
-from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, chunks, running, with_children
-from gputree.backends.cpu_sums import sum_dtype, sum_nodes
+from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
+from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu_values import CpuValues, as_matrix, floats
-from gputree.backends.units import relative_units
+from gputree.backends.levels import tables_of
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import FEATURE, OUTSIDE, SLOT, HostArray, code_dtype
+from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
 from gputree.kernels.cpu import histogram, predict, route, split
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.tree.tree import Tree
@@ -31,16 +40,6 @@ from gputree.tree.tree import Tree
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
 
 MOST_LANES = 16  # each needs room to count the buckets of one column at least
-
-
-@dataclass(frozen=True)
-class CpuHist:
-    """Sums of the large nodes among some nodes."""
-
-    rows: CpuRows
-    node: HostArray  # (nodes,)
-    place: HostArray  # (nodes,) index into `sums`, -1 for a node searched from its rows
-    sums: HostArray  # (large nodes, places * channels)
 
 
 class CpuBackend:
@@ -182,16 +181,17 @@ class CpuBackend:
         winner = np.empty((n, 4), np.int64)
         left = np.empty((n, channels.n), np.int64)
         rank = np.empty((0, 0), np.int64) if search.rank is None else search.rank
-        shape = (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
+        ordered = cpu_rate.ordered(bins, search)
+        shape = cpu_rate.shape_of(channels)
         rules = (split.FORMULAS[search.formula], search.min_rows, max(1, search.min_weight))
-        unit = np.array(relative_units(channels))
+        unit = np.array(channels.units)
         for is_large in (True, False):
             chosen = np.flatnonzero((hist.place >= 0) == is_large)
             if not chosen.size:
                 continue
             results = np.empty(len(chosen)), winner[chosen], left[chosen]
             ranks = rank[chosen] if search.rank is not None else rank
-            common = (ranks, search.n_drawn, shape, rules, unit, *results)
+            common = (ordered, ranks, search.n_drawn, shape, rules, unit, *results)
             if is_large:
                 self._search_sums(hist, chosen, bins, common)
             else:
@@ -206,6 +206,18 @@ class CpuBackend:
             left=left,
         )
 
+    def rate(self, hist: CpuHist, search: Search) -> Rates:
+        return cpu_rate.rate(self._workers, hist, search)
+
+    def cells(self, hist: CpuHist, place: HostArray, feature: HostArray) -> HostArray:
+        return cpu_rate.cells(self._workers, hist, place, feature)
+
+    def split_levels(
+        self, hist: CpuHist, place: HostArray, feature: HostArray, rules: LevelRules
+    ) -> LevelSplits:
+        tables = tables_of(hist.rows.bins, self.cells(hist, place, feature), feature)
+        return cpu_levels.split(self._workers, tables, hist.rows.target.channels, rules)
+
     def span(self, rows: CpuRows, nodes: HostArray) -> HostArray:
         point = rows.target.point
         assert point is not None
@@ -215,41 +227,29 @@ class CpuBackend:
         return low_high
 
     def route(self, rows: CpuRows, moves: Moves) -> CpuRows:
-        move, first, last = chunks(rows.start[moves.node], rows.n_rows[moves.node])
-        slot = np.empty(len(rows.order), np.uint8)
-        n_left = np.empty(len(move), np.int64)
-        self._workers.run(
-            route.choose,
-            len(move),
-            move,
-            first,
-            last,
-            moves.feature,
-            moves.start,
-            moves.table,
-            rows.order,
-            rows.code,
-            slot,
-            n_left,
-            work=int((last - first).sum()),
-        )
-        n_child = np.bincount(move, n_left, minlength=len(moves.node)).astype(np.int64)
-        left_at = running(n_left, move) + rows.start[moves.node][move]
-        right_at = running(last - first - n_left, move) + (rows.start[moves.node] + n_child)[move]
-        order = rows.order.copy()
-        self._workers.run(
-            route.scatter,
-            len(move),
-            first,
-            last,
-            left_at,
-            right_at,
-            slot,
-            rows.order,
-            order,
-            work=int((last - first).sum()),
-        )
-        return with_children(rows, moves, order, n_child)
+        if (moves.n_children == 2).all() and not (moves.table == STAY).any():
+            return cpu_route.halved(self._workers, rows, moves)
+        return cpu_route.divided(self._workers, rows, moves)
+
+    def rows_at(self, rows: CpuRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        n_rows = rows.n_rows[nodes]
+        listed = np.empty(int(n_rows.sum()), rows.order.dtype)
+        begin = np.cumsum(n_rows) - n_rows
+        cpu_route.copy_lists(self._workers, rows, nodes, begin, listed)
+        return listed.astype(np.int64), n_rows
+
+    def codes_of(self, rows: CpuRows, row: HostArray, feature: HostArray) -> HostArray:
+        return rows.code[feature, row].astype(np.int64)
+
+    def disperse(
+        self,
+        rows: CpuRows,
+        nodes: HostArray,
+        row: HostArray,
+        node: HostArray,
+        weight: HostArray | None = None,
+    ) -> CpuRows:
+        return cpu_route.dispersed(self._workers, rows, nodes, row, node, weight)
 
     # After a tree.
 
@@ -273,17 +273,18 @@ class CpuBackend:
             column = tree.feature
         else:
             matrix = np.stack(arrays, axis=1)
-        self._workers.run(
-            predict.apply,
-            table.n_rows,
+        args = [
             matrix,
             column.astype(np.int32),
             tree.threshold,
             tree.missing_slot,
             tree.first_child,
-            leaf,
-            least=LEAST_ROWS,
-        )
+        ]
+        kernel = predict.apply
+        if (tree.level_start >= 0).any() or (tree.missing_slot == STAY).any():
+            kernel = predict.walk
+            args += [tree.n_children, tree.level_start, tree.level_slot]
+        self._workers.run(kernel, table.n_rows, *args, leaf, least=LEAST_ROWS)
         return leaf
 
     # Lanes and costs.
@@ -338,10 +339,7 @@ class CpuBackend:
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
     ) -> None:
         rows, node = hist.rows, hist.node[chosen]
-        laid_out = np.empty((0, 0), rows.code.dtype), np.empty(0, np.int32)
-        # Laying out codes looks at every cell of the table; a few small nodes are not worth it.
-        if rows.layout.is_made or 8 * int(rows.n_rows[node].sum()) > rows.target.n_rows:
-            laid_out = rows.layout.of(rows, self._workers)
+        n_cells = int(rows.n_rows[node].sum()) * len(bins.features)
         self._workers.run(
             split.search_rows,
             len(chosen),
@@ -353,9 +351,9 @@ class CpuBackend:
             rows.value,
             rows.weight,
             rows.code,
-            *laid_out,
+            *laid_out(self._workers, rows, n_cells),
             bins.n_codes,
             bins.n_values,
             *common,
-            work=int(rows.n_rows[node].sum()) * len(bins.features),
+            work=n_cells,
         )

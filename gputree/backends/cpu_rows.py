@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gputree.backends.contract import Moves
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
 from gputree.data.target import Target
+from gputree.data.target import with_copies as extended
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram
 
@@ -35,6 +35,15 @@ class Layout:
             workers.run(histogram.lay_out, len(rows.order), *args, least=LEAST_ROWS)
         return self.by_row, self.spot
 
+    def with_copies(self, row: HostArray) -> "Layout":
+        """The layout of a table with copies of some rows after the others."""
+        copied = Layout()
+        if self.by_row is not None and self.spot is not None:
+            spot = len(self.by_row) + np.arange(len(row), dtype=np.int32)
+            copied.by_row = np.concatenate([self.by_row, self.by_row[self.spot[row]]])
+            copied.spot = np.concatenate([self.spot, spot])
+        return copied
+
     @property
     def is_made(self) -> bool:
         return self.by_row is not None
@@ -57,7 +66,17 @@ class CpuRows:
     value: HostArray  # (outputs, rows), or empty for classes
     order: HostArray  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
-    n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided
+    n_rows: HostArray  # (nodes,) how many it has; 0 for one whose rows all left it
+
+
+def laid_out(workers: Workers, rows: CpuRows, n_cells: int) -> tuple[HostArray, HostArray]:
+    """Codes by row and spots for those who read so many codes; empty where they are not worth it.
+
+    Laying out codes looks at every cell of the table.
+    """
+    if rows.layout.is_made or 8 * n_cells > rows.code.size:
+        return rows.layout.of(rows, workers)
+    return np.empty((0, 0), rows.code.dtype), np.empty(0, np.int32)
 
 
 def chunks(start: HostArray, n_rows: HostArray) -> tuple[HostArray, HostArray, HostArray]:
@@ -76,15 +95,28 @@ def running(count: HostArray, owner: HostArray) -> HostArray:
     return before - before[is_first][np.cumsum(is_first) - 1]
 
 
-def with_children(rows: CpuRows, moves: Moves, order: HostArray, n_left: HostArray) -> CpuRows:
-    """The rows with a list for each child in place of its parent's."""
-    n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
-    start = np.zeros(n_nodes, np.int64)
-    n_rows = np.zeros(n_nodes, np.int64)
-    start[: len(rows.start)] = rows.start
-    n_rows[: len(rows.start)] = rows.n_rows
-    left, right = moves.first_child, moves.first_child + 1
-    start[left], start[right] = start[moves.node], start[moves.node] + n_left
-    n_rows[left], n_rows[right] = n_left, n_rows[moves.node] - n_left
-    n_rows[moves.node] = 0
-    return replace(rows, order=order, start=start, n_rows=n_rows)
+def with_lists(
+    rows: CpuRows, order: HostArray, node: HostArray, start: HostArray, n_rows: HostArray
+) -> CpuRows:
+    """The rows with other lists at some nodes, perhaps new ones."""
+    n_nodes = max(len(rows.start), int(node.max()) + 1)
+    new_start = np.zeros(n_nodes, np.int64)
+    new_n_rows = np.zeros(n_nodes, np.int64)
+    new_start[: len(rows.start)] = rows.start
+    new_n_rows[: len(rows.start)] = rows.n_rows
+    new_start[node], new_n_rows[node] = start, n_rows
+    return replace(rows, order=order, start=new_start, n_rows=new_n_rows)
+
+
+def with_copies(rows: CpuRows, row: HostArray, weight: HostArray) -> CpuRows:
+    """The rows with copies of some after the others, each of its own weight and at no node."""
+    target = extended(rows.target, row, weight)
+    assert target.weight is not None
+    return replace(
+        rows,
+        code=np.concatenate([rows.code, rows.code[:, row]], axis=1),
+        layout=rows.layout.with_copies(row),
+        target=target,
+        label=np.concatenate([rows.label, rows.label[row]]),
+        weight=target.weight,
+    )

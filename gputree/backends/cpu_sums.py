@@ -1,5 +1,7 @@
 """Histograms of nodes for the CPU backend: a few large ones together, many smaller one by one."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, chunks
@@ -10,6 +12,16 @@ from gputree.kernels.cpu import histogram
 
 CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
 FEATURES_TOGETHER = 64  # a cache line of codes
+
+
+@dataclass(frozen=True)
+class CpuHist:
+    """Sums of the large nodes among some nodes."""
+
+    rows: CpuRows
+    node: HostArray  # (nodes,)
+    place: HostArray  # (nodes,) index into `sums`, -1 for a node searched from its rows
+    sums: HostArray  # (large nodes, places * channels)
 
 
 def sum_dtype(channels: Channels) -> type[np.int32] | type[np.int64]:

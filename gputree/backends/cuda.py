@@ -12,27 +12,56 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Item, Kin, Moves, Result, Search, Splits
+from gputree.backends.contract import (
+    Item,
+    Kin,
+    LevelRules,
+    LevelSplits,
+    Moves,
+    Rates,
+    Result,
+    Search,
+    Splits,
+)
 from gputree.backends.cuda_device import Device
 from gputree.backends.cuda_plan import (
     AUTOMATIC,
-    Groups,
     Planes,
     Tuning,
     estimate_memory,
+    piece_table,
     plan_groups,
     plan_planes,
     route_table,
     row_words,
     sum_table,
 )
-from gputree.backends.units import relative_units
+from gputree.backends.cuda_rows import (
+    CudaData,
+    CudaRows,
+    CudaTables,
+    Ways,
+    way_counts,
+    ways_of,
+    with_children,
+)
+from gputree.backends.levels import split_levels, tables_of
+from gputree.backends.row_lists import dispersed_lists
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.cuts import distinct
 from gputree.data.number_line import Buckets, bucket_in, fill_pages, table_length
 from gputree.data.table import Column, Table
-from gputree.data.target import Channels, Target
-from gputree.dtypes import FEATURE, MISSING_LEVEL, OUTSIDE, SLOT, Array, HostArray, code_dtype
+from gputree.data.target import Channels, Target, with_copies
+from gputree.dtypes import (
+    FEATURE,
+    MISSING_LEVEL,
+    OUTSIDE,
+    SLOT,
+    STAY,
+    Array,
+    HostArray,
+    code_dtype,
+)
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import coding, predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
@@ -45,11 +74,13 @@ ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
 make_sum = cache(tally.make_sum)
 make_scatter = cache(tally.make_scatter)
 make_scan = cache(split.make_scan)
+make_rate = cache(split.make_rate)
 make_choose_feature = cache(split.make_choose)
 make_choose_child = cache(route.make_choose)
 make_add_up = cache(route.make_add_up)
 make_move = cache(route.make_move)
 make_encode = cache(coding.make_encode)
+make_apply = cache(predict.make_apply)
 
 
 @dataclass
@@ -60,49 +91,6 @@ class CudaValues:
     n_columns: int
     n_rows: int
     n_missing: HostArray | None = None  # (columns,), once counted
-
-
-@dataclass(frozen=True)
-class CudaData:
-    """The codes of a table."""
-
-    words: Array  # (rows * row_words,) codes row by row, low bits first
-    by_column: Array  # (features * rows,) the same column by column; one entry where not kept
-    code_bits: int
-    row_words: int
-    n_features: int
-    n_rows: int
-
-
-@dataclass(frozen=True)
-class CudaTables:
-    """What stays the same for a whole tree, on the device."""
-
-    offset: Array  # (features + 1,) where each begins in a histogram
-    n_values: Array  # (features,)
-    unit: Array  # (scored channels,)
-    summed: Array  # groups of features, as in Groups
-    direct: Array
-    limbs: Array  # as in Planes
-    channel_plane: Array
-    channel_limbs: Array
-
-
-@dataclass(frozen=True)
-class CudaRows:
-    """The rows of each node, one node after another."""
-
-    data: CudaData
-    bins: Bins
-    target: Target
-    planes: Planes
-    groups: Groups
-    tables: "CudaTables"
-    label: Array  # (rows,), one entry for a regression
-    limb: Array  # (limbs * rows,), one entry where every row adds 1 only
-    order: Array  # (rows,) row numbers, node by node
-    start: HostArray  # (nodes,) where a node's rows begin in `order`
-    n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided
 
 
 @dataclass(frozen=True)
@@ -140,6 +128,8 @@ class CudaBackend:
         arrays = [data.words, data.by_column]
         if rows is not None:
             arrays += [rows.label, rows.limb, rows.order]
+            if rows.data is not data:
+                arrays.append(rows.data.words)
         return sum(int(array.nbytes) for array in arrays)
 
     def room_for_hists(self) -> int | None:
@@ -248,11 +238,24 @@ class CudaBackend:
     # Growing.
 
     def begin(self, data: CudaData, bins: Bins, target: Target) -> CudaRows:
-        upload, n_rows = self._device.upload, target.n_rows
         if target.weight is None:
-            order = np.arange(n_rows, dtype=np.int32)
+            order = np.arange(target.n_rows, dtype=np.int32)
         else:
             order = np.flatnonzero(target.weight).astype(np.int32)
+        start, n_rows = np.zeros(1, np.int64), np.array([len(order)], np.int64)
+        return self._attached(data, bins, target, order, start, n_rows)
+
+    def _attached(
+        self,
+        data: CudaData,
+        bins: Bins,
+        target: Target,
+        order: HostArray,
+        start: HostArray,
+        n_rows: HostArray,
+    ) -> CudaRows:
+        """Codes and channels of rows that are listed node by node."""
+        upload = self._device.upload
         n_classes = target.channels.n_scored if target.label is not None else 0
         label = np.zeros(1, np.uint8)
         if target.label is not None:
@@ -262,7 +265,7 @@ class CudaBackend:
         tables = CudaTables(
             offset=upload(bins.offset),
             n_values=upload(bins.n_values),
-            unit=upload(np.array(relative_units(target.channels))),
+            unit=upload(np.array(target.channels.units)),
             summed=upload(groups.summed),
             direct=upload(groups.direct),
             limbs=upload(planes.limbs),
@@ -277,10 +280,10 @@ class CudaBackend:
             groups=groups,
             tables=tables,
             label=upload(label),
-            limb=self._limbs(planes, n_rows),
+            limb=self._limbs(planes, target.n_rows),
             order=upload(order),
-            start=np.zeros(1, np.int64),
-            n_rows=np.array([len(order)], np.int64),
+            start=start,
+            n_rows=n_rows,
         )
 
     def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
@@ -319,31 +322,16 @@ class CudaBackend:
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
         rows, dev = hist.rows, self._device
-        channels, n_features = rows.target.channels, len(rows.bins.features)
-        n_items = hist.n_nodes * n_features
+        channels = rows.target.channels
+        n_items = hist.n_nodes * len(rows.bins.features)
         rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
         on_device = dev.upload(rank)
         trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
         key = dev.empty(n_items, np.int64)
-        stride = rows.bins.width * channels.n
-        bounds = rows.tables.offset, rows.tables.n_values
-        table = hist.n_nodes, n_features, hist.sums, stride, *bounds
-        shape = (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
-        n_warps = self._scan_warps(channels.n)
-        dev.launch(
-            make_scan(split.FORMULAS[search.formula]),
-            -(-n_items // n_warps),
-            n_warps * WARP,
-            *table,
-            *shape,
-            rows.tables.unit,
-            search.min_rows,
-            max(1, search.min_weight),
-            trimmed,
-            score,
-            key,
-            shared=16 * n_warps * channels.n,
-        )
+        table, shape = self._searched(hist, search)
+        least = search.min_rows, max(1, search.min_weight)
+        scan = make_scan(split.FORMULAS[search.formula])
+        self._scan(scan, hist, *table, *shape, rows.tables.unit, *least, trimmed, score, key)
         width = split.LEFT + channels.n
         winner = dev.empty(hist.n_nodes * width, np.int64)
         n_warps = self._tuning.scan_warps
@@ -370,6 +358,42 @@ class CudaBackend:
             left=found[:, split.LEFT :],
         )
 
+    def rate(self, hist: CudaHist, search: Search) -> Rates:
+        shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
+        rate = self._device.empty(int(np.prod(shape)), np.int64)
+        self._scan(
+            make_rate(split.FORMULAS[search.formula]),
+            hist,
+            *(part for parts in self._searched(hist, search) for part in parts),
+            hist.rows.tables.unit,
+            search.min_rows,
+            max(1, search.min_weight),
+            float(search.least_share),
+            search.most_least_weight,
+            rate,
+        )
+        found = self._device.download(rate).reshape(shape)
+        return Rates(
+            score=found[..., split.RATE_SCORE].copy().view(np.float64),
+            code=found[..., split.RATE_CODE],
+            next_code=found[..., split.RATE_NEXT],
+            left_weight=found[..., split.RATE_LEFT],
+            known_weight=found[..., split.RATE_KNOWN],
+            n_cuts=found[..., split.RATE_CUTS],
+        )
+
+    def cells(self, hist: CudaHist, place: HostArray, feature: HostArray) -> HostArray:
+        bins, n_channels = hist.rows.bins, hist.rows.target.channels.n
+        first = (place * bins.width + bins.offset[feature]) * n_channels
+        found = self._picked(hist.sums, first, bins.n_codes[feature] * n_channels)
+        return found.reshape(-1, n_channels).astype(np.int64)
+
+    def split_levels(
+        self, hist: CudaHist, place: HostArray, feature: HostArray, rules: LevelRules
+    ) -> LevelSplits:
+        tables = tables_of(hist.rows.bins, self.cells(hist, place, feature), feature)
+        return split_levels(tables, hist.rows.target.channels, rules)
+
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
         point = rows.target.point
         assert point is not None
@@ -387,40 +411,52 @@ class CudaBackend:
         return bits.view(np.float64).reshape(len(nodes), n_outputs, 2)
 
     def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
-        dev, data, tuning = self._device, rows.data, self._tuning
         start, n_rows = rows.start[moves.node], rows.n_rows[moves.node]
-        table = route_table(start, n_rows, tuning.route_rows)
-        n_tiles = len(table) // route.TILE_COLUMNS
-        tile = dev.upload(table)
-        flags = dev.empty(n_tiles * (tuning.route_rows // WARP), np.uint32)
-        n_right, before = dev.empty(n_tiles, np.int32), dev.empty(n_tiles, np.int64)
-        code, row_step, feature_step = self._one_code(data)
-        threads = tuning.route_threads
-        dev.launch(
-            make_choose_child(tuning.route_rows),
-            n_tiles,
-            threads,
-            tile,
-            dev.upload(np.stack([moves.feature, moves.start], axis=1).astype(np.int64)),
-            dev.upload(moves.table),
-            rows.order,
-            code,
-            row_step,
-            feature_step,
-            flags,
-            n_right,
+        ways = ways_of(moves)
+        table = route_table(start, n_rows, self._tuning.route_rows)
+        n_found = way_counts(moves, n_rows)
+        if n_found is None:
+            n_found = self._count_ways(rows, moves, ways, table)
+        # Rows go from one list to the other and back; those of other nodes are in both.
+        order, lists = rows.order, [self._device.copy(rows.order) for _ in range(ways.n_bits)[:2]]
+        for bit in range(ways.n_bits):
+            bound = np.stack([start, ways.n_left(bit, n_found)], axis=1).astype(np.int64)
+            self._sort(rows.data, moves, ways.bit(bit), table, bound, order, lists[bit % 2])
+            order = lists[bit % 2]
+        return with_children(rows, moves, ways, n_found, order)
+
+    def rows_at(self, rows: CudaRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        n_rows = rows.n_rows[nodes]
+        return self._picked(rows.order, rows.start[nodes], n_rows).astype(np.int64), n_rows
+
+    def codes_of(self, rows: CudaRows, row: HostArray, feature: HostArray) -> HostArray:
+        if not row.size:
+            return np.empty(0, np.int64)
+        upload, (code, row_step, feature_step) = self._device.upload, self._one_code(rows.data)
+        found = self._device.empty(len(row), np.int32)
+        pairs = upload(row.astype(np.int32)), upload(feature.astype(np.int32))
+        self._over(
+            route.read_codes, len(row), len(row), *pairs, code, row_step, feature_step, found
         )
-        add_up = make_add_up(tuning.add_up_threads)
-        dev.launch(add_up, 1, tuning.add_up_threads, n_tiles, n_right, before)
-        n_left = moves.n_left
-        if n_left is None:
-            counts = dev.download(n_right)[:n_tiles]
-            n_left = n_rows - np.bincount(table[route.MOVE :: route.TILE_COLUMNS], counts)
-        order = dev.copy(rows.order)
-        mover = make_move(tuning.route_rows)
-        bound = dev.upload(np.stack([start, n_left], axis=1).astype(np.int64))
-        dev.launch(mover, n_tiles, threads, tile, bound, flags, before, rows.order, order)
-        return _with_children(rows, moves, n_left.astype(np.int64), order)
+        return self._device.download(found).astype(np.int64)
+
+    def disperse(
+        self,
+        rows: CudaRows,
+        nodes: HostArray,
+        row: HostArray,
+        node: HostArray,
+        weight: HostArray | None = None,
+    ) -> CudaRows:
+        listed = self._device.download(rows.order), rows.start, rows.n_rows
+        if weight is None:
+            order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
+            return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
+        number = rows.target.n_rows + np.arange(len(row))
+        order, start, n_rows = dispersed_lists(*listed, nodes, number, node)
+        target = with_copies(rows.target, row, weight)
+        data = self._with_copies(rows.data, row)
+        return self._attached(data, rows.bins, target, order, start, n_rows)
 
     # After a tree.
 
@@ -442,10 +478,11 @@ class CudaBackend:
         if not used.size:
             return np.zeros((len(trees), table.n_rows), np.int32)
         held = self.hold([table.columns[at] for at in used.tolist()])
+        level_start, level_slot = _levels(trees)
         upload = self._device.upload
         leaf = self._device.empty(len(trees) * table.n_rows, np.int32)
         self._over(
-            predict.apply,
+            make_apply(bool((level_start >= 0).any()), STAY),
             table.n_rows,
             len(trees),
             table.n_rows,
@@ -455,6 +492,8 @@ class CudaBackend:
             upload(np.concatenate([tree.threshold for tree in trees])),
             upload(np.concatenate([tree.missing_slot for tree in trees])),
             upload(np.concatenate([tree.first_child for tree in trees])),
+            upload(level_start),
+            upload(level_slot),
             leaf,
         )
         return self._device.download(leaf).reshape(len(trees), table.n_rows)
@@ -472,6 +511,103 @@ class CudaBackend:
         n_tiles = len(table) // route.TILE_COLUMNS
         tile = self._device.upload(table)
         self._device.launch(kernel, n_tiles, self._tuning.route_threads, tile, *args)
+
+    def _picked(self, source: Array, start: HostArray, n: HostArray) -> HostArray:
+        """Some pieces of an array of the device, one after another."""
+        length = int(n.sum())
+        if not length:
+            return np.empty(0, source.dtype)
+        table = piece_table(start, n, self._tuning.route_rows)
+        picked = self._device.empty(length, source.dtype)
+        n_pieces = len(table) // route.PIECE_COLUMNS
+        args = self._device.upload(table), source, picked
+        self._device.launch(route.pick, n_pieces, self._tuning.route_threads, *args)
+        return self._device.download(picked)
+
+    def _searched(
+        self, hist: CudaHist, search: Search
+    ) -> tuple[tuple[Any, ...], tuple[bool | int, ...]]:
+        """Sums with what has to be known to read them, and the shape of their channels."""
+        rows, channels = hist.rows, hist.rows.target.channels
+        n_values = rows.tables.n_values
+        if search.is_ordered is not None:
+            # Where there are no values, there are no thresholds.
+            n_values = self._device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
+        stride = rows.bins.width * channels.n
+        bounds = stride, rows.tables.offset, n_values
+        table = hist.n_nodes, len(rows.bins.features), hist.sums, *bounds
+        return table, (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
+
+    def _scan(self, kernel: Any, hist: CudaHist, *args: Any) -> None:
+        """Launch a kernel with a warp for every node and feature."""
+        n_channels = hist.rows.target.channels.n
+        n_warps = self._scan_warps(n_channels)
+        blocks = -(-hist.n_nodes * len(hist.rows.bins.features) // n_warps)
+        shared = 16 * n_warps * n_channels
+        self._device.launch(kernel, blocks, n_warps * WARP, *args, shared=shared)
+
+    def _tests(self, moves: Moves) -> Array:
+        return self._device.upload(np.stack([moves.feature, moves.start], axis=1).astype(np.int64))
+
+    def _count_ways(self, rows: CudaRows, moves: Moves, ways: Ways, table: HostArray) -> HostArray:
+        """How many rows take each way."""
+        n_found = self._device.zeros(len(ways.number), np.int32)
+        way = np.stack([ways.first, ways.last], axis=1).astype(np.int64)
+        upload = self._device.upload
+        tests = self._tests(moves), upload(way), upload(ways.numbers)
+        code = self._one_code(rows.data)
+        self._tiled(route.count_ways, table, *tests, rows.order, *code, n_found)
+        return self._device.download(n_found).astype(np.int64)
+
+    def _sort(
+        self,
+        data: CudaData,
+        moves: Moves,
+        bits: HostArray,
+        table: HostArray,
+        bound: HostArray,
+        order: Array,
+        moved: Array,
+    ) -> None:
+        """Move the rows of each tile to the left or right part of their node, as a bit says."""
+        dev, tuning = self._device, self._tuning
+        threads, n_tiles = tuning.route_threads, len(table) // route.TILE_COLUMNS
+        tile = dev.upload(table)
+        flags = dev.empty(n_tiles * (tuning.route_rows // WARP), np.uint32)
+        n_right, before = dev.empty(n_tiles, np.int32), dev.empty(n_tiles, np.int64)
+        dev.launch(
+            make_choose_child(tuning.route_rows),
+            n_tiles,
+            threads,
+            tile,
+            self._tests(moves),
+            dev.upload(bits),
+            order,
+            *self._one_code(data),
+            flags,
+            n_right,
+        )
+        add_up = make_add_up(tuning.add_up_threads)
+        dev.launch(add_up, 1, tuning.add_up_threads, n_tiles, n_right, before)
+        mover = make_move(tuning.route_rows)
+        dev.launch(mover, n_tiles, threads, tile, dev.upload(bound), flags, before, order, moved)
+
+    def _with_copies(self, data: CudaData, row: HostArray) -> CudaData:
+        """The codes with those of some rows once more; without a copy by columns."""
+        n_rows, n_words = data.n_rows + len(row), data.n_rows * data.row_words
+        longer = self._device.empty(n_rows * data.row_words, np.uint32)
+        self._over(
+            route.copy_rows,
+            n_rows * data.row_words,
+            n_words,
+            len(row),
+            self._device.upload(row.astype(np.int32)),
+            data.row_words,
+            data.words,
+            longer,
+        )
+        none = self._device.empty(1, data.by_column.dtype)
+        return replace(data, words=longer, by_column=none, n_rows=n_rows)
 
     def _check_memory(self, n_features: int, n_rows: int, code_bits: int) -> bool:
         """Whether there is room for a copy of the codes by columns; an error if for nothing."""
@@ -652,13 +788,12 @@ def _not_above(cut: HostArray, dtype: Any) -> HostArray:
     return np.where(rounded > cut, np.nextafter(rounded, rounded.dtype.type(-np.inf)), rounded)
 
 
-def _with_children(rows: CudaRows, moves: Moves, n_left: HostArray, order: Array) -> CudaRows:
-    """The rows with a list for each child in place of its parent's."""
-    n_nodes = max(len(rows.start), int(moves.first_child.max()) + 2)
-    start, n_rows = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-    start[: len(rows.start)], n_rows[: len(rows.start)] = rows.start, rows.n_rows
-    left, right = moves.first_child, moves.first_child + 1
-    start[left], start[right] = start[moves.node], start[moves.node] + n_left
-    n_rows[left], n_rows[right] = n_left, n_rows[moves.node] - n_left
-    n_rows[moves.node] = 0
-    return replace(rows, order=order, start=start, n_rows=n_rows)
+def _levels(trees: Sequence[Tree]) -> tuple[HostArray, HostArray]:
+    """Where the slots of each node's levels begin, and the slots, tree after tree."""
+    before = np.cumsum([0, *(len(tree.level_slot) for tree in trees[:-1])])
+    start = [
+        np.where(tree.level_start >= 0, tree.level_start + first, -1)
+        for tree, first in zip(trees, before, strict=True)
+    ]
+    slot = np.concatenate([tree.level_slot for tree in trees])
+    return np.concatenate(start).astype(np.int64), slot

@@ -203,6 +203,13 @@ def route_table(start: HostArray, n_rows: HostArray, step: int) -> HostArray:
     return np.stack([first, last, move, move_tile], axis=1).astype(np.int64).reshape(-1)
 
 
+def piece_table(start: HostArray, n: HostArray, step: int) -> HostArray:
+    """The table of pieces that `route.pick` copies one after another."""
+    first, last, _ = tiles(start, n, np.arange(len(start)), step)
+    to = np.cumsum(last - first) - (last - first)
+    return np.stack([first, to, last - first], axis=1).astype(np.int64).reshape(-1)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Bytes of device memory that a fit takes."""

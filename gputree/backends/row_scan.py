@@ -15,11 +15,11 @@ from gputree.backends.array_sums import ArrayHist
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.lines import Lines
-from gputree.backends.scan import drawn_features, missing_slots
-from gputree.backends.units import relative_units
+from gputree.backends.scan import missing_slots
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SUM, Array, HostArray
+from gputree.sampling import drawn_features
 
 SCORES_AT_ONCE = 2**14
 CELLS_AT_ONCE = 2**18  # 2 MiB of scores: they and their temporaries stay in the cache
@@ -78,7 +78,10 @@ class _RowScan:
         self.n_nodes = len(lines.n_rows)
         self.n_rows = self.lib.from_host(lines.n_rows)
         self.weight = self._weight(lines.total, self.n_rows)  # (nodes,)
-        self.with_missing = np.flatnonzero(bins.n_codes > bins.n_values)
+        has_missing = bins.n_codes > bins.n_values
+        if search.is_ordered is not None:
+            has_missing = has_missing & search.is_ordered
+        self.with_missing = np.flatnonzero(has_missing)
 
     def winners(self) -> Splits:
         """The best candidate of each node."""
@@ -127,6 +130,9 @@ class _RowScan:
             & (self._of_column(self.weight) - weight >= least_weight)
             & is_end
         )
+        if self.search.is_ordered is not None:
+            is_ordered = self.lib.from_host(self.search.is_ordered[feature])
+            is_candidate = is_candidate & is_ordered[:, None]
         return _Side(feature, left, weight, is_candidate)
 
     def _missing(self) -> tuple[Array, list[Array]]:
@@ -159,7 +165,9 @@ class _RowScan:
             feature = xp.take(self.lib.from_host(side.feature), line)
             cells.append(xp.take(self.lines.node, column) * n_features + feature)
         found = self.lib.to_host(self.lib.count(xp.concat(cells), self.n_nodes * n_features))
-        drawn = drawn_features(self.search, found.reshape(self.n_nodes, n_features) > 0)
+        assert self.search.rank is not None
+        can_split = found.reshape(self.n_nodes, n_features) > 0
+        drawn = drawn_features(self.search.rank, self.search.n_drawn, can_split)
         kept = []
         for side in sides:
             is_drawn = self.lib.from_host(drawn[:, side.feature].T)
@@ -225,7 +233,7 @@ class _RowScan:
             sums = xp.astype(sums, xp.float64)
             return sums if unit == 1.0 else sums * unit
 
-        units = relative_units(channels)
+        units = channels.units
         lefts = [real(*each) for each in zip(left[channels.scored], units, strict=True)]
         totals = [real(*each) for each in zip(total[channels.scored], units, strict=True)]
         formula = getattr(self.formulas, self.search.formula)

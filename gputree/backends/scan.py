@@ -12,10 +12,10 @@ import numpy as np
 from gputree.backends.array_sums import ArrayHist
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
-from gputree.backends.units import relative_units
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
+from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
 
@@ -27,14 +27,6 @@ class _Candidates:
     at: Array  # (candidates,) node * places + place
     side: int
     score: Array  # (candidates,)
-
-
-def drawn_features(search: Search, can_split: HostArray) -> HostArray:
-    """Which features each node tries: those drawn, or the first in its draw that can be split."""
-    assert search.rank is not None
-    n_features = can_split.shape[1]
-    first = np.where(can_split, search.rank, n_features).min(axis=1, keepdims=True)
-    return search.rank < np.maximum(search.n_drawn, first + 1)
 
 
 def missing_slots(
@@ -145,7 +137,7 @@ class _Scan:
             picked = xp.astype(xp.take(xp.reshape(sums, (-1,)), index), xp.float64)
             return picked if unit == 1.0 else picked * unit
 
-        units = relative_units(self.channels)
+        units = self.channels.units
         first = self.channels.scored.start
         lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
         totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
@@ -162,7 +154,9 @@ class _Scan:
             for side in sides
         ]
         found = lib.to_host(lib.count(xp.concat(cells), self.n_nodes * n_features))
-        is_drawn = drawn_features(self.search, found.reshape(self.n_nodes, n_features) > 0)
+        assert self.search.rank is not None
+        can_split = found.reshape(self.n_nodes, n_features) > 0
+        is_drawn = drawn_features(self.search.rank, self.search.n_drawn, can_split)
         drawn = lib.from_host(is_drawn.ravel())
         kept = []
         for side, cell in zip(sides, cells, strict=True):
@@ -217,6 +211,8 @@ class _Scan:
         is_value = np.ones(self.bins.width, bool)
         has_missing = self.bins.n_codes > self.bins.n_values
         is_value[(self.bins.offset[1:] - 1)[has_missing]] = False
+        if self.search.is_ordered is not None:
+            is_value &= self.search.is_ordered[self.bins.feature_of]
         return self.lib.from_host(is_value)
 
     def _missing_place(self) -> tuple[Array, Array]:

@@ -91,13 +91,22 @@ class Bins:
     def _value_offset(self) -> HostArray:
         return np.concatenate([[0], np.cumsum(self.n_values)])
 
-    def threshold(self, feature: HostArray, code: HostArray, next_code: HostArray) -> HostArray:
+    def threshold(
+        self, feature: HostArray, code: HostArray, next_code: HostArray, is_at_value: bool = False
+    ) -> HostArray:
         """The value halfway between the last code to the left and the next one in the node.
 
         With a code a value this is the midpoint of two neighbouring values of the node, as in the
-        textbooks. `next_code` -1 says that every known value goes left.
+        textbooks; at a value it is the largest one of the whole table that is not above that.
+        `next_code` -1 says that every known value goes left.
         """
         start = self._value_offset[feature]
         below = self._below[start + code]
         above = self._above[start + np.maximum(next_code, 1) - 1]
-        return np.where(next_code < 0, np.inf, midpoint(below, above))
+        middle = midpoint(below, above)
+        if is_at_value:
+            for at in np.unique(feature).tolist():
+                own = np.flatnonzero(feature == at)
+                values = self.features[at].below
+                middle[own] = values[np.searchsorted(values, middle[own], side="right") - 1]
+        return np.where(next_code < 0, np.inf, middle)

@@ -106,8 +106,6 @@ def find_cuts(
 
 
 def _feature_bins(column: Column, plan: "_Plan", has_missing: bool) -> FeatureBins:
-    if not plan.first.size:
-        raise ValueError(f"column {column.name!r} has no known value; drop it before fitting")
     if column.levels is not None:
         number = np.arange(len(column.levels), dtype=np.float64)
         below, above = number[:-1], number[1:]

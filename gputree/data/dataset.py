@@ -14,7 +14,6 @@ from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
-from gputree.data.table import Kind, Table
 from gputree.data.target import whole_weights
 from gputree.dtypes import HostArray
 
@@ -65,7 +64,6 @@ class Dataset:
         n_cells = table.n_rows * table.n_features
         place = cuda_number(table.columns[0].values)
         choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
-        _refuse_nominal(table)
         self.y = y
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         self.feature_names = _get_feature_names(X)
@@ -123,13 +121,3 @@ def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
     if not math.isfinite(total):
         raise ValueError("the sum of sample_weight overflows; divide the weights by their maximum")
     return weight
-
-
-def _refuse_nominal(table: Table) -> None:
-    for column in table.columns:
-        if column.kind is Kind.NOMINAL:
-            raise ValueError(
-                f"column {column.name!r} is nominal, and splits on unordered categories are not "
-                "available yet; give its categories an order (an ordered category dtype), or "
-                "encode it, for example with sklearn.preprocessing.OneHotEncoder"
-            )

@@ -207,20 +207,33 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
             )
         return Column(name, Kind.NUMERIC, _numbers(cells, label))
     categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
-    return Column(name, schema.kinds[position], _onto(categories, levels, label), levels)
+    kind, unknown = schema.kinds[position], schema.unknown
+    if kind is Kind.ORDINAL and unknown == "majority":
+        unknown = "missing"  # a number after the last would lie above every threshold
+    number = _onto(categories, levels, label, unknown)
+    return Column(name, kind, number, levels)
 
 
-def _onto(categories: Categories, levels: tuple[Any, ...], label: str) -> HostArray:
-    """The categories numbered by `levels`, matched by value."""
+def _onto(
+    categories: Categories, levels: tuple[Any, ...], label: str, if_unknown: str
+) -> HostArray:
+    """The categories numbered by `levels`, matched by value.
+
+    One that is not among them becomes missing, or gets the number after the last.
+    """
     place = {level: number for number, level in enumerate(levels)}
     target = [place.get(level, _UNKNOWN) for level in categories.levels]
     number = renumber(categories.number, target)
     unknown = np.unique(categories.number[number == _UNKNOWN])
+    if if_unknown != "error":
+        other = MISSING_LEVEL if if_unknown == "missing" else len(levels)
+        return np.where(number == _UNKNOWN, other, number).astype(number.dtype)
     if unknown.size:
         shown = ", ".join(repr(categories.levels[which]) for which in unknown[:_SHOWN])
         raise ValueError(
             f"{label} holds {unknown.size} value(s) not seen at fit: {shown}"
-            f"{', ...' if unknown.size > _SHOWN else ''}. Fit with a category dtype that declares "
-            "them, or set them to missing or to one of the levels seen at fit."
+            f"{', ...' if unknown.size > _SHOWN else ''}. Take them as missing with "
+            "unknown_category='missing', fit with a category dtype that declares them, or set them "
+            "to one of the levels seen at fit."
         )
     return number

@@ -14,6 +14,7 @@ class Schema:
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[Any, ...] | None, ...]  # None for numeric columns
     has_missing: tuple[bool, ...] = ()  # set when the columns have been cut
+    unknown: str = "error"  # what a level becomes that was not seen at fit: missing, majority
 
     @classmethod
     def of(cls, table: Table) -> "Schema":

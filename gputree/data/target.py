@@ -5,7 +5,7 @@ the total weight, so that no total reaches 2**53: every sum is exact, and exact 
 Scaling by a power of two loses nothing, and whole-numbered weights stay what they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,15 @@ class Channels:
     def scored(self) -> slice:
         """The channels that a criterion looks at."""
         return slice(0, self.n_scored) if self.is_classes else slice(1, 1 + self.n_scored)
+
+    @property
+    def units(self) -> list[float]:
+        """What 1 in each scored channel is worth against the channel of the coarsest unit.
+
+        Powers of two, so that bringing outputs of a regression to one scale rounds nothing.
+        """
+        shift = np.array(self.output_shift or [0] * self.n_scored)
+        return [float(unit) for unit in np.ldexp(1.0, shift.min() - shift)]
 
     def weight_of(self, sums: HostArray) -> HostArray:
         """Weights, in integer units, of sums with channels on the last axis."""
@@ -76,9 +85,18 @@ class Target:
         return sums.astype(SUM)
 
 
-def class_target(label: HostArray, n_classes: int, weight: HostArray | None) -> Target:
-    """The statistics of a classification: a channel a class."""
-    whole, shift = whole_weights(weight)
+def class_target(
+    label: HostArray, n_classes: int, weight: HostArray | None, *, divides_rows: bool = False
+) -> Target:
+    """The statistics of a classification: a channel a class.
+
+    Where rows will be divided, weights get all the bits there are.
+    """
+    whole: HostArray | None
+    if divides_rows:
+        whole, shift = _fine_weights(np.ones(len(label)) if weight is None else weight)
+    else:
+        whole, shift = whole_weights(weight)
     channels = Channels(n_classes, True, whole is not None, shift)
     return Target(channels, whole, label.astype(np.int32), None, None)
 
@@ -129,6 +147,23 @@ def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
     if shift >= 0:
         zeros = min(zeros, shift)
     return whole >> zeros, shift - zeros
+
+
+def _fine_weights(weight: HostArray) -> tuple[HostArray, int]:
+    """Weights times 2**shift as integers, and the largest shift there is room for."""
+    shift = TOTAL_BITS - 2 - exponent_of(len(weight)) - exponent_of(weight.max())
+    return np.rint(np.ldexp(weight, shift)).astype(SUM), shift
+
+
+def with_copies(target: Target, row: HostArray, weight: HostArray) -> Target:
+    """The target with copies of some rows after the others, each with its own weight."""
+    assert target.label is not None
+    assert target.weight is not None
+    return replace(
+        target,
+        label=np.concatenate([target.label, target.label[row]]),
+        weight=np.concatenate([target.weight, weight.astype(SUM)]),
+    )
 
 
 def exponent_of(x: float) -> int:

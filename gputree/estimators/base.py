@@ -2,7 +2,9 @@
 
 import os
 import time
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeAlias
 
 import array_api_compat
 import numpy as np
@@ -11,19 +13,32 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gputree.arrays import is_foreign
+from gputree.arrays import is_foreign, to_numpy
 from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
+from gputree.data.table import Kind
 from gputree.data.target import Target
-from gputree.dtypes import Array, HostArray
+from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
 from gputree.estimators.report import FitReport
 from gputree.growth.builder import grow
-from gputree.growth.finish import finish
+from gputree.growth.finish import Finish, finish
+from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
+from gputree.growth.surrogates import Style
+from gputree.tree.colours import node_colours
+from gputree.tree.describe import Answers, Boxes, Branches
 from gputree.tree.export import tree_text
+from gputree.tree.graphviz import tree_dot
+from gputree.tree.plot import draw
+from gputree.tree.walk import spread, stopping, walk_on
+
+Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
+
+MOST_EXACT = 20  # levels: half a million subsets
+MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
 class TreeEstimator(BaseEstimator):
@@ -33,6 +48,19 @@ class TreeEstimator(BaseEstimator):
     # part of it.
     WHERE: ClassVar[tuple[str, ...]] = ("device", "backend", "n_jobs", "histogram_budget")
     CRITERIA: ClassVar[Criteria]
+
+    # What only some estimators let their users choose.
+    nominal: str = "subset"
+    subset_search: str = "auto"
+    max_exact_levels: int = 10
+    greedy_length: int = 8
+    missing: str = "direction"
+    max_surrogates: int = 5
+    surrogate_style: str = "cart"
+    unknown_category: str = "missing"
+    thresholds: str = "midpoint"
+    mdl_correction: bool = False
+    min_gap: float = 0.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on the rows of X with target y.
@@ -52,15 +80,21 @@ class TreeEstimator(BaseEstimator):
         """
         start = time.perf_counter()
         formula, impurity = parameters.one_of("criterion", self.criterion, self.CRITERIA)
+        self._check_ways()
         budget = parameters.budget(self.histogram_budget)
         dataset, weight = self._read(X, sample_weight)
-        target, learned = self._target(dataset.y if y is None else y, dataset.n_rows, weight)
-        rules = self._rules(formula, target, dataset.n_features)
+        y = dataset.y if y is None else y
+        target, learned = self._target(y, dataset.n_rows, weight)
+        self._check_table(dataset)
+        rules = self._rules(formula, target, dataset, y)
         backend = Timed(dataset.backend)
         budget = min(budget, backend.room_for_hists() or budget)
         compiled_before = backend.compile_seconds
         grown = grow(backend, dataset.data, dataset.bins, target, rules, budget)
-        tree = finish(grown, target, backend.leaves(grown.rows), impurity)
+        leaf = np.empty(0) if target.label is not None else backend.leaves(grown.rows)
+        how = Finish(impurity, rules.is_multiway, rules.missing, self.thresholds == "value")
+        tree = finish(grown, target, leaf, how)
+        notes = self._notes(sorted(grown.draft.heuristic), dataset)
         peak_bytes = backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes
         del grown
         backend.release()
@@ -69,6 +103,7 @@ class TreeEstimator(BaseEstimator):
         for name, value in learned.items():
             setattr(self, name, value)
         self.tree_ = tree
+        self.missing_ = self.missing
         self.max_features_ = rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
         compile_seconds = backend.compile_seconds - compiled_before
@@ -86,6 +121,7 @@ class TreeEstimator(BaseEstimator):
             peak_bytes=peak_bytes,
             compile_seconds=compile_seconds,
             seconds=seconds | {"total": time.perf_counter() - start},
+            notes=notes,
         )
         return self
 
@@ -124,9 +160,15 @@ class TreeEstimator(BaseEstimator):
         return self.tree_.importances(self.n_features_in_)
 
     def export_text(
-        self, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2
+        self,
+        *,
+        feature_names: Any = None,
+        class_names: Any = None,
+        max_depth: int | None = None,
+        decimals: int = 2,
+        show_surrogates: bool = False,
     ) -> str:
-        """The tree as indented text.
+        """The tree as indented text; `gputree.export_text` explains the parameters.
 
         Examples
         --------
@@ -138,29 +180,65 @@ class TreeEstimator(BaseEstimator):
         petal length (cm) <= 2.45: class 0 (50 rows, 100.0%)
         petal length (cm) >  2.45: class 1 (100 rows, 50.0%)
         """
-        check_is_fitted(self)
-        parameters.whole("max_depth", max_depth, 0, or_none=True)
-        parameters.whole("decimals", decimals, 0)
-        names = list(self.schema_.names if feature_names is None else feature_names)
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"feature_names has {len(names)} names; the tree has {self.n_features_in_} features"
-            )
+        boxes = self._boxes(feature_names, class_names, max_depth, decimals)
+        branches = boxes.branches
         return tree_text(
             self.tree_,
-            names,
-            self.schema_.levels,
-            self._leaf_text,
+            branches.names,
+            branches.levels,
+            boxes.answers.leaf,
             max_depth=max_depth,
             decimals=decimals,
-            has_missing=self.schema_.has_missing,
+            has_missing=branches.has_missing,
+            show_surrogates=show_surrogates,
         )
+
+    def export_graphviz(
+        self,
+        out_file: Any = None,
+        *,
+        feature_names: Any = None,
+        class_names: Any = None,
+        max_depth: int | None = None,
+        decimals: int = 2,
+        filled: bool = False,
+        impurity: bool = False,
+    ) -> str | None:
+        """The tree in the DOT language; `gputree.export_graphviz` explains the parameters."""
+        boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
+        source = tree_dot(boxes, self._colours(filled))
+        if out_file is None:
+            return source
+        if hasattr(out_file, "write"):
+            out_file.write(source)
+        else:
+            Path(out_file).write_text(source, encoding="utf-8")
+        return None
+
+    def plot(
+        self,
+        *,
+        feature_names: Any = None,
+        class_names: Any = None,
+        max_depth: int | None = None,
+        decimals: int = 2,
+        filled: bool = False,
+        impurity: bool = False,
+        ax: Any = None,
+        fontsize: float | None = None,
+    ) -> list[Any]:
+        """Draw the tree with matplotlib; `gputree.plot_tree` explains the parameters."""
+        if fontsize is not None:
+            parameters.real("fontsize", fontsize, 1.0)
+        boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
+        return draw(boxes, self._colours(filled), ax=ax, fontsize=fontsize)
 
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
 
-        The bytes hold the tree, the columns and the labels; not the parameters of the fit, nor
-        where it ran.
+        The bytes hold all that predictions depend on: the tree, the columns, the labels, and what
+        becomes of values that are missing or were not seen at fit; not the other parameters of
+        the fit, nor where it ran.
         """
         check_is_fitted(self)
         return model_file.model_bytes(self)
@@ -183,8 +261,32 @@ class TreeEstimator(BaseEstimator):
         """The statistics of the rows, and the fitted attributes that tell what they mean."""
         raise NotImplementedError
 
-    def _leaf_text(self, node: int, decimals: int) -> str:
-        raise NotImplementedError
+    # What is shown of a tree.
+
+    def _boxes(
+        self,
+        feature_names: Any,
+        class_names: Any,
+        max_depth: int | None,
+        decimals: int,
+        impurity: bool = False,
+    ) -> Boxes:
+        """The tree in words."""
+        check_is_fitted(self)
+        parameters.whole("max_depth", max_depth, 0, or_none=True)
+        parameters.whole("decimals", decimals, 0)
+        schema = self.schema_
+        names = parameters.names("feature_names", feature_names, schema.names, "features")
+        classes: tuple[str, ...] | None = None
+        if hasattr(self, "classes_"):
+            classes = parameters.names("class_names", class_names, self.classes_, "classes")
+        elif class_names is not None:
+            raise ValueError("class_names: a regression has no classes; leave it out")
+        branches = Branches(self.tree_, names, schema.levels, decimals, schema.has_missing)
+        return Boxes(branches, Answers(self.tree_, classes), max_depth, impurity)
+
+    def _colours(self, filled: bool) -> list[str] | None:
+        return node_colours(self.tree_, is_classes=hasattr(self, "classes_")) if filled else None
 
     # Steps of a fit.
 
@@ -206,7 +308,7 @@ class TreeEstimator(BaseEstimator):
 
     def _keep_columns(self, X: Any, dataset: Dataset) -> None:
         """Set what scikit-learn and later predictions want to know of the columns."""
-        self.schema_ = dataset.schema
+        self.schema_ = replace(dataset.schema, unknown=self.unknown_category)
         if dataset is not X:
             validate_data(self, X, skip_check_array=True)
             return
@@ -216,8 +318,74 @@ class TreeEstimator(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _rules(self, formula: str, target: Target, n_features: int) -> Rules:
+    def _check_ways(self) -> None:
+        """Refuse ways to split, and to deal with missing values, that do not go together."""
+        for name, ways in parameters.WAYS.items():
+            parameters.one_of(name, getattr(self, name), dict.fromkeys(ways))
+        parameters.whole("max_exact_levels", self.max_exact_levels, 2)
+        if self.max_exact_levels > MOST_EXACT:
+            raise ValueError(
+                f"max_exact_levels={self.max_exact_levels}: {MOST_EXACT} levels have "
+                f"{2 ** (MOST_EXACT - 1) - 1:,} subsets; more would never end"
+            )
+        parameters.whole("greedy_length", self.greedy_length, 1)
+        parameters.whole("max_surrogates", self.max_surrogates, 0)
+        is_class_tree = "gini" in self.CRITERIA
+        for is_wrong, what in [
+            (
+                self.nominal == "multiway" and self.criterion == "twoing",
+                "criterion='twoing' compares two children; use nominal='subset', or another "
+                "criterion for nominal='multiway'",
+            ),
+            (
+                self.nominal == "multiway" and self.missing == "surrogate",
+                "surrogates agree with a split in two; use nominal='subset' with "
+                "missing='surrogate', or missing='fractional' with nominal='multiway'",
+            ),
+            (
+                self.missing == "fractional" and not is_class_tree,
+                "missing='fractional' divides a row among class counts; a regression has "
+                "missing='direction', 'surrogate' or 'category'",
+            ),
+            (
+                self.subset_search == "greedy" and not is_class_tree,
+                "subset_search='greedy' collects levels of a class; for a regression 'ordered' is "
+                "exact",
+            ),
+        ]:
+            if is_wrong:
+                raise ValueError(what)
+
+    def _check_table(self, dataset: Dataset) -> None:
+        """Refuse columns that the estimator cannot split."""
+        for feature in dataset.bins.features:
+            if feature.kind is not Kind.NOMINAL:
+                continue
+            n_levels = len(feature.levels or ())
+            if self.nominal == "multiway" and n_levels > MOST_BRANCHES:
+                raise ValueError(
+                    f"column {feature.name!r} has {n_levels:,} levels, and a node has at most "
+                    f"{MOST_BRANCHES:,} branches; use nominal='subset', or merge rare levels"
+                )
+            if self.nominal == "subset" and self.subset_search == "exact" and n_levels > MOST_EXACT:
+                raise ValueError(
+                    f"column {feature.name!r} has {n_levels:,} levels, and subset_search='exact' "
+                    f"tries all subsets of up to {MOST_EXACT}; use 'auto', 'ordered' or 'principal'"
+                )
+
+    def _notes(self, heuristic: list[int], dataset: Dataset) -> tuple[str, ...]:
+        """What a user should know of the fit."""
+        if not heuristic:
+            return ()
+        names = ", ".join(dataset.schema.names[feature] for feature in heuristic)
+        return (
+            f"levels of {names} were divided by a heuristic in some nodes; a better division may "
+            "exist",
+        )
+
+    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
         """The stopping rules in the units of the target."""
+        n_features = dataset.n_features
         n_rows, channels = target.n_rows, target.channels
         total = int(channels.weight_of(target.totals))
         share = parameters.real("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
@@ -239,21 +407,68 @@ class TreeEstimator(BaseEstimator):
             splits_without_gain=formula != "corrected",
             n_drawn=parameters.n_drawn(self.max_features, n_features),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            missing=self.missing,
+            surrogates=Style(self.max_surrogates, 2 if self.surrogate_style == "rpart" else 0),
+            is_multiway=self.nominal == "multiway",
+            subset_method=self.subset_search,
+            most_exact=self.max_exact_levels,
+            list_length=self.greedy_length,
+            ratio=self._ratio(dataset) if self.criterion == "gain_ratio" else None,
         )
+
+    def _ratio(self, dataset: Dataset) -> RatioRules:
+        n_levels = np.array([len(levels or ()) for levels in dataset.schema.levels])
+        has_few = n_levels < MANY_LEVELS * dataset.n_rows
+        in_average = has_few if has_few.any() else None
+        return RatioRules(self.mdl_correction, in_average, self.min_gap)
 
     # Steps of a prediction.
 
     def _leaves(self, X: Any) -> HostArray:
         """The leaf of each row, on the host."""
         check_is_fitted(self)
+        return self._walk(self._checked(X))[0]
+
+    def _walk(self, X: Any) -> tuple[HostArray, Ends | None]:
+        """The leaf of each row, and where rows have several: which rows, leaves and shares."""
+        table = read_table(X, like=self.schema_)
+        n_cells = table.n_rows * table.n_features
+        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
+        tree = self.tree_
+        node = choice.backend.apply(stopping(tree), table)
+        stopped = np.flatnonzero(~tree.is_leaf[node])
+        if not stopped.size:
+            return node, None
+
+        def read(column: int) -> HostArray:
+            return to_numpy(table.columns[column].values)[stopped]
+
+        if self.missing_ != "fractional":
+            node[stopped] = walk_on(tree, node[stopped], read)
+            return node, None
+        row, leaf, share = spread(tree, node[stopped], read)
+        # The leaf that has most of a row stands for it.
+        by_share = np.lexsort((np.arange(len(row)), -share, row))
+        first = by_share[np.searchsorted(row[by_share], np.arange(len(stopped)))]
+        node[stopped] = leaf[first]
+        return node, (stopped[row], leaf, share)
+
+    def _values(self, X: Any, value: HostArray) -> HostArray:
+        """The values of leaves, (nodes, outputs), for each row of X."""
+        node, ends = self._walk(self._checked(X))
+        found = value[node]
+        if ends is not None:
+            row, mean = shared_values(ends, value)
+            found[row] = mean
+        return found
+
+    def _checked(self, X: Any) -> Any:
+        """X, if a prediction can be made of it."""
         if isinstance(X, Dataset):
             raise TypeError("a prediction takes a table of values, not a Dataset, which has codes")
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-        table = read_table(X, like=self.schema_)
-        n_cells = table.n_rows * table.n_features
-        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
-        return choice.backend.apply(self.tree_, table)
+        return X
 
     def _like(self, X: Any, result: HostArray) -> Array:
         """The result in the library and on the device of X, where that is possible."""
@@ -261,3 +476,12 @@ class TreeEstimator(BaseEstimator):
             return result
         xp = array_api_compat.array_namespace(X)
         return xp.asarray(result, device=array_api_compat.device(X))
+
+
+def shared_values(ends: Ends, value: HostArray) -> tuple[HostArray, HostArray]:
+    """The rows that end in several leaves, and the mean of their values by share."""
+    row, leaf, share = ends
+    rows, place = np.unique(row, return_inverse=True)
+    mean = np.zeros((len(rows), *value.shape[1:]))
+    np.add.at(mean, place, share[:, None] * value[leaf])
+    return rows, mean

@@ -7,8 +7,9 @@ import numpy as np
 
 from gputree.data.schema import Schema
 from gputree.data.table import Kind
-from gputree.dtypes import MAX_BINS, HostArray
+from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
+from gputree.estimators.parameters import WAYS
 from gputree.tree import store
 from gputree.tree.check import check_tree
 from gputree.tree.plain import from_plain, to_plain
@@ -30,7 +31,7 @@ def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
         for name, value in estimator.get_params(deep=False).items()
         if name not in estimator.WHERE
     }
-    if not isinstance(params["random_state"], (int, np.integer)):
+    if not isinstance(params.get("random_state", 0), (int, np.integer)):
         params["random_state"] = None  # a generator is not data
     header = {**_describe(estimator), "params": to_plain(params)}
     store.write(path, store.pack(header, _arrays(estimator)))
@@ -80,6 +81,9 @@ def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
         "kinds": [int(kind) for kind in schema.kinds],
         "levels": [to_plain(levels) for levels in schema.levels],
         "has_missing": [bool(missing) for missing in schema.has_missing],
+        # Predictions depend on what becomes of values that the tree cannot test.
+        "unknown": schema.unknown,
+        "missing": estimator.missing_,
     }
     if hasattr(estimator, "classes_"):
         described["classes"] = to_plain(estimator.classes_)
@@ -91,9 +95,16 @@ def _arrays(estimator: "TreeEstimator") -> dict[str, Any]:
 
 
 def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
-    from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+    from gputree.estimators import classic, trees
 
-    kinds = {cls.__name__: cls for cls in (DecisionTreeClassifier, DecisionTreeRegressor)}
+    kinds: dict[str, type[TreeEstimator]] = {
+        kind.__name__: kind
+        for kind in (
+            *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),
+            *(classic.ID3Classifier, classic.C45Classifier),
+            *(classic.CARTClassifier, classic.CARTRegressor),
+        )
+    }
     if header["estimator"] not in kinds:
         raise ModelFileError(
             f"the file holds an unknown kind of model: {header['estimator']!r:.40}"
@@ -103,14 +114,16 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
     if not set(params) <= set(estimator.get_params(deep=False)) - set(estimator.WHERE):
         raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
     estimator.set_params(**params)
+    is_classifier = isinstance(estimator, trees.DecisionTreeClassifier)
     schema = _schema(header)
     tree = _tree(arrays)
-    check_tree(tree, schema.n_features)
+    check_tree(tree, _n_levels(schema))
     estimator.tree_, estimator.schema_ = tree, schema
+    estimator.missing_ = _missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
     if header["named"] is True:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    if isinstance(estimator, DecisionTreeClassifier):
+    if is_classifier:
         estimator.classes_ = _classes(header, tree)
         estimator.n_classes_ = len(estimator.classes_)
     else:
@@ -127,7 +140,31 @@ def _tree(arrays: dict[str, Any]) -> Tree:
     for name, dtype in Tree.DTYPES.items():
         if arrays[name].dtype != np.dtype(dtype):
             raise ModelFileError(f"array {name!r} has dtype {arrays[name].dtype}, not {dtype}")
-    return Tree(**arrays)
+    tree = Tree(**arrays)
+    # What is left out a tree makes up; a file leaves nothing out.
+    if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items() if array.ndim):
+        raise ModelFileError("the file lacks a part of the tree")
+    return tree
+
+
+def _n_levels(schema: Schema) -> list[int | None]:
+    """How many levels each column has that is split by levels."""
+    return [
+        len(levels or ()) if kind is Kind.NOMINAL else None
+        for kind, levels in zip(schema.kinds, schema.levels, strict=True)
+    ]
+
+
+def _missing(header: dict[str, Any], tree: Tree, is_classifier: bool) -> str:
+    """What becomes of missing values, which the tree must fit."""
+    missing = header["missing"]
+    if missing not in WAYS["missing"] or (missing == "fractional" and not is_classifier):
+        raise ModelFileError("the file deals with missing values in an unknown way")
+    stays = (tree.missing_slot == STAY)[~tree.is_leaf]
+    fits = {"fractional": stays.all(), "surrogate": True}.get(missing, not stays.any())
+    if not fits or (missing != "surrogate" and tree.n_surrogates.any()):
+        raise ModelFileError(f"the tree does not deal with missing values by {missing!r}")
+    return str(missing)
 
 
 def _classes(header: dict[str, Any], tree: Tree) -> HostArray:
@@ -163,4 +200,6 @@ def _schema(header: dict[str, Any]) -> Schema:
             raise ModelFileError("the levels of a column do not fit its kind")
         if known is not None and (type(known) is not tuple or len(set(known)) < len(known)):
             raise ModelFileError("the levels of a column are not a list of different values")
-    return Schema(tuple(names), kinds, levels, tuple(has_missing))
+    if header["unknown"] not in WAYS["unknown_category"]:
+        raise ModelFileError("what becomes of levels that were not seen at fit is unknown")
+    return Schema(tuple(names), kinds, levels, tuple(has_missing), header["unknown"])

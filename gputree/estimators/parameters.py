@@ -6,6 +6,16 @@ from typing import Any
 
 AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
 
+# Ways to split, and to deal with values that are missing or were not seen at fit.
+WAYS = {
+    "nominal": ("subset", "multiway"),
+    "subset_search": ("auto", "exact", "ordered", "principal", "greedy"),
+    "missing": ("direction", "category", "fractional", "surrogate"),
+    "unknown_category": ("missing", "majority", "error"),
+    "thresholds": ("midpoint", "value"),
+    "surrogate_style": ("cart", "rpart"),
+}
+
 
 def whole(name: str, value: Any, low: int, *, or_none: bool = False) -> None:
     """Check an integer with a lower bound."""
@@ -65,6 +75,14 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r} is unknown; choose from {', '.join(sorted(choices))}")
     return choices[value]
+
+
+def names(name: str, value: Any, default: Any, what: str) -> tuple[str, ...]:
+    """Names for what a tree has, one each."""
+    chosen = tuple(str(each) for each in (default if value is None else value))
+    if len(chosen) != len(default):
+        raise ValueError(f"{name} has {len(chosen)} names; the tree has {len(default)} {what}")
+    return chosen
 
 
 def _is_whole(value: Any) -> bool:

@@ -22,12 +22,14 @@ class FitReport:
     peak_bytes: int
     compile_seconds: float
     seconds: dict[str, float]
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         why, *more = self.reason.split("; ")
         lines = [
             f"backend  {self.backend} on {self.device} ({why})",
             *(f"         {reason}" for reason in more),
+            *(f"note     {note}" for note in self.notes),
             f"table    {self.n_rows:,} rows x {self.n_features:,} features",
             f"tree     {self.n_nodes:,} nodes",
             f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",

@@ -70,6 +70,12 @@ def read_labels(y: Any, n_rows: int, estimator: str) -> tuple[HostArray, HostArr
     return classes, number
 
 
+def declared_classes(y: Any) -> int | None:
+    """How many classes a categorical target declares, whether they occur or not."""
+    categories = getattr(getattr(y, "dtype", None), "categories", None)
+    return None if categories is None else len(categories)
+
+
 def class_factors(
     class_weight: Any,
     priors: Any,

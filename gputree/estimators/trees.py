@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
-from gputree.estimators.base import TreeEstimator
+from gputree.estimators.base import TreeEstimator, shared_values
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
-from gputree.tree.export import number_text, rows_text
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
 
@@ -22,17 +22,19 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
     Parameters, attributes and behaviour are scikit-learn's where it has them. A feature with no
     more than `max_bins` distinct values offers every midpoint, so that small tables give the
-    textbook tree; others offer exact quantiles. Rows whose tested value is missing go to the side
-    that lowers the impurity more.
+    textbook tree; others offer exact quantiles. Unordered categories are divided into two groups,
+    or get a branch each. Rows whose tested value is missing go to the side that lowers the impurity
+    more, if nothing else is asked for.
 
     The model is the same, byte for byte, on every backend and device, for any order of the rows
     and any `histogram_budget`.
 
     Parameters
     ----------
-    criterion : {'gini', 'entropy', 'error'}, default='gini'
+    criterion : {'gini', 'entropy', 'gain_ratio', 'error', 'twoing'}, default='gini'
         The impurity that splits lower. 'error' is the share of rows outside the largest class;
-        it splits only where it gains, the others split every impure node they can.
+        it splits only where it gains, the others split every impure node they can. 'gain_ratio' is
+        C4.5's choice of a feature by entropy, 'twoing' CART's of two groups of classes.
     max_depth : int, optional
         The most splits above a leaf.
     min_samples_split : int or float, default=2
@@ -57,6 +59,27 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         label. Instead of `class_weight`.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories. Ordered ones are split in their order.
+    nominal : {'subset', 'multiway'}, default='subset'
+        Divide the levels of an unordered column into two groups, or give a branch to each.
+    subset_search : {'auto', 'exact', 'ordered', 'principal', 'greedy'}, default='auto'
+        How to find the two groups. 'exact' tries all; 'ordered' cuts the levels in the order of
+        their share of the first class, which is as good for two classes; 'principal' cuts them
+        along the first principal component of the class shares; 'greedy' collects levels one by
+        one. 'auto' takes 'ordered' for two classes, 'exact' up to `max_exact_levels` levels in a
+        node, and 'principal' beyond.
+    max_exact_levels : int, default=10
+        The most levels of which 'auto' tries all subsets, up to 20.
+    greedy_length : int, default=8
+        How many levels 'greedy' looks at in each step.
+    missing : {'direction', 'category', 'fractional', 'surrogate'}, default='direction'
+        What becomes of rows whose tested value is missing. They go to the side that lowers the
+        impurity more; or, in an unordered column, count as a level of their own; or are divided
+        among all branches, as in C4.5; or follow surrogates, as in CART.
+    max_surrogates : int, default=5
+        The most surrogates kept at a node.
+    unknown_category : {'missing', 'majority', 'error'}, default='missing'
+        What to do with a level that was not seen at fit: take it as missing, send it to the largest
+        child, or refuse it. In an ordered column 'majority' takes it as missing.
     max_bins : int, default=255
         The most bins a feature is cut into, up to 65,535.
     histogram_budget : int, optional
@@ -74,6 +97,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The labels, sorted.
     tree_ : Tree
         The tree as flat arrays.
+    missing_ : str
+        What becomes of missing values in this tree: `missing` as it was at fit.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what the splits gained.
     fit_report_ : FitReport
@@ -110,6 +135,13 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         class_weight: Any = None,
         priors: Any = "data",
         categorical_features: CategoricalFeatures = "from_dtype",
+        nominal: str = "subset",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        greedy_length: int = 8,
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
         max_bins: int = 255,
         histogram_budget: int | None = None,
         device: str = "auto",
@@ -128,6 +160,13 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self.class_weight = class_weight
         self.priors = priors
         self.categorical_features = categorical_features
+        self.nominal = nominal
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.greedy_length = greedy_length
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
         self.max_bins = max_bins
         self.histogram_budget = histogram_budget
         self.device = device
@@ -136,21 +175,25 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
     def predict(self, X: Any) -> Array:
         """The most likely class of each row of X; the first in `classes_` if several are."""
-        leaf = self._leaves(X)
-        return self._like(X, self.classes_[self.tree_.value.argmax(axis=1)[leaf]])
+        check_is_fitted(self)
+        node, ends = self._walk(self._checked(X))
+        number = self.tree_.value.argmax(axis=1)[node]
+        if ends is not None:
+            row, mean = shared_values(ends, self._shares())
+            number[row] = mean.argmax(axis=1)
+        return self._like(X, self.classes_[number])
 
     def predict_proba(self, X: Any) -> Array:
         """The share of each class in the leaf of each row, columns as in `classes_`."""
-        leaf = self._leaves(X)
-        return self._like(X, self._shares()[leaf])
+        return self._like(X, self._values(X, self._shares()))
 
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
-        leaf = self._leaves(X)
         with np.errstate(divide="ignore"):
-            return self._like(X, np.log(self._shares())[leaf])
+            return self._like(X, np.log(self._values(X, self._shares())))
 
     def _shares(self) -> HostArray:
+        check_is_fitted(self)
         value = self.tree_.value
         return np.asarray(value / value.sum(axis=1, keepdims=True))
 
@@ -163,14 +206,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
             weight = factor[number] * (1.0 if weight is None else weight)
             if not weight.any():
                 raise ValueError("class_weight is zero for every class that has rows")
-        target = class_target(number, len(classes), weight)
+        divides_rows = self.missing == "fractional"
+        target = class_target(number, len(classes), weight, divides_rows=divides_rows)
         return target, {"classes_": classes, "n_classes_": len(classes)}
-
-    def _leaf_text(self, node: int, decimals: int) -> str:
-        value = self.tree_.value[node]
-        best = int(value.argmax())
-        share = value[best] / value.sum()
-        return f"class {self.classes_[best]} ({rows_text(self.tree_.n_rows[node])}, {share:.1%})"
 
 
 class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
@@ -188,6 +226,12 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
         As in `DecisionTreeClassifier`.
     random_state, max_leaf_nodes, min_impurity_decrease, categorical_features, max_bins
         As in `DecisionTreeClassifier`.
+    nominal, max_exact_levels, max_surrogates, unknown_category
+        As in `DecisionTreeClassifier`.
+    subset_search : {'auto', 'exact', 'ordered', 'principal'}, default='auto'
+        As in `DecisionTreeClassifier`. 'ordered' sorts by the mean, which is exact for one output.
+    missing : {'direction', 'category', 'surrogate'}, default='direction'
+        As in `DecisionTreeClassifier`.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -197,8 +241,8 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
         The tree as flat arrays.
     n_outputs_ : int
         The number of outputs.
-    feature_importances_, fit_report_, n_features_in_, feature_names_in_, max_features_, backend_, \
-device_
+    feature_importances_, fit_report_, n_features_in_, feature_names_in_, max_features_, missing_, \
+backend_, device_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -226,6 +270,12 @@ device_
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         categorical_features: CategoricalFeatures = "from_dtype",
+        nominal: str = "subset",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
         max_bins: int = 255,
         histogram_budget: int | None = None,
         device: str = "auto",
@@ -242,6 +292,12 @@ device_
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.categorical_features = categorical_features
+        self.nominal = nominal
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
         self.max_bins = max_bins
         self.histogram_budget = histogram_budget
         self.device = device
@@ -250,9 +306,9 @@ device_
 
     def predict(self, X: Any) -> Array:
         """The mean target in the leaf of each row, (n_rows,) or (n_rows, n_outputs)."""
-        leaf = self._leaves(X)
-        value = self.tree_.value
-        return self._like(X, (value[:, 0] if self.n_outputs_ == 1 else value)[leaf])
+        check_is_fitted(self)
+        found = self._values(X, self.tree_.value)
+        return self._like(X, found[:, 0] if self.n_outputs_ == 1 else found)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -272,7 +328,3 @@ device_
                 "constant before fitting"
             )
         return value_target(values, weight), {"n_outputs_": values.shape[1]}
-
-    def _leaf_text(self, node: int, decimals: int) -> str:
-        value = ", ".join(number_text(output, decimals) for output in self.tree_.value[node])
-        return f"{value} ({rows_text(self.tree_.n_rows[node])})"

@@ -15,6 +15,8 @@ from gputree.formulas import HOST
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue, n_within
 from gputree.growth.rules import Rules
+from gputree.growth.seek import Seeker
+from gputree.growth.unknown import BySurrogates, Divided, Learned, Unknown
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,16 @@ class _Growth:
         self.bins = bins
         self.rows = backend.begin(data, bins, target)
         self.draft = Draft(bins, target.channels, target.totals, rules.seed)
+        self.seeker = Seeker(
+            backend,
+            bins,
+            target.channels,
+            rules.levels,
+            rules.ratio,
+            is_rated=rules.is_rated,
+            lets_stay=rules.missing in ("fractional", "surrogate"),
+        )
+        self.unknown = _unknown(rules, target)
         self.queue: Queue = (
             FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
         )
@@ -62,10 +74,11 @@ class _Growth:
         """Divide the nodes of a batch and search their children."""
         moves = self.draft.divide(batch.node)
         self.rows = self.backend.route(self.rows, moves)
-        if batch.hist is not None:
+        self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
+        if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
-        children = (moves.first_child[:, None] + np.arange(2)).ravel()
+        children = moves.children
         while children.size:
             n = n_within(self._bytes_of(children), self.budget // 4)
             self.search(children[:n], None)
@@ -91,9 +104,13 @@ class _Growth:
         kept = self.queue.bytes_kept(above) + int(n_bytes.sum())
         self.peak_bytes = max(self.peak_bytes, kept + int(self._bytes_of(tallied).sum()))
         search = self.rules.search(self.draft, wanted, len(self.bins.features))
-        splits = self.backend.best_splits(hist, search)
-        self.draft.note(wanted, splits)
+        weight = self.draft.channels.weight_of(self.draft.sums[wanted])
+        self.draft.note(wanted, self.seeker.seek(hist, search, weight))
         self._enqueue(wanted, n_bytes, hist if kept <= self.budget // 2 else None)
+
+    def _can_derive(self, n_children: HostArray) -> bool:
+        """Whether the sums of two children are those of their parent."""
+        return isinstance(self.unknown, Learned) and bool((n_children == 2).all())
 
     def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
@@ -138,3 +155,12 @@ class _Growth:
             hist_bytes=0 if hist is None else int(n_bytes.sum()),
         )
         self.queue.push(batch, self.draft.parent[nodes[chosen]])
+
+
+def _unknown(rules: Rules, target: Target) -> Unknown:
+    """What to do with rows whose tested value is missing."""
+    if rules.missing == "fractional":
+        return Divided(target)
+    if rules.missing == "surrogate":
+        return BySurrogates(target, rules.surrogates)
+    return Learned()

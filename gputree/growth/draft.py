@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Moves, Splits
+from gputree.backends.contract import Moves
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, HostArray
+from gputree.growth.seek import Found, Tables
+from gputree.growth.surrogates import Surrogates
 
 UNSPLIT = -1
+NO_TABLE = -1
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Layout:
 
     node: HostArray  # (nodes,) number in the draft
     first_child: HostArray  # (nodes,) number in the tree, UNSPLIT at a leaf
+    n_children: HostArray  # (nodes,) 0 at a leaf
     place: HostArray  # (nodes of the draft,) number in the tree of the node or its ancestor there
 
 
@@ -38,13 +42,21 @@ class Draft:
             "depth": np.zeros(1, np.int64),
             "parent": np.full(1, UNSPLIT),
             "first_child": np.full(1, UNSPLIT),
+            "n_children": np.full(1, 2),
             "score": np.full(1, -np.inf),
             "feature": np.full(1, -1, FEATURE),
             "code": np.zeros(1, np.int64),
             "next_code": np.zeros(1, np.int64),
             "missing_slot": np.zeros(1, SLOT),
             "left": np.zeros((1, channels.n), SUM),
+            "table_at": np.full(1, NO_TABLE),
+            "children_at": np.zeros(1, np.int64),
         }
+        self._tables: list[Tables] = []
+        self._table_ends = 0
+        self._children_ends = 0
+        self.surrogates: list[Surrogates] = []
+        self.heuristic: set[int] = set()
 
     def __getattr__(self, name: str) -> HostArray:
         fields = self.__dict__.get("_fields", {})
@@ -53,43 +65,65 @@ class Draft:
         array: HostArray = fields[name][: self.n_nodes]
         return array
 
-    def note(self, nodes: HostArray, splits: Splits) -> None:
+    def note(self, nodes: HostArray, found: Found) -> None:
         """Remember the best splits of some nodes."""
         for name in ("score", "feature", "code", "next_code", "missing_slot", "left"):
-            self._fields[name][nodes] = getattr(splits, name)
+            self._fields[name][nodes] = getattr(found.splits, name)
+        self.heuristic |= found.heuristic
+        tables = found.tables
+        if tables is None:
+            return
+        own = nodes[tables.place]
+        self.n_children[own] = tables.n_children
+        self.table_at[own] = self._table_ends + np.cumsum(tables.n_codes) - tables.n_codes
+        self.children_at[own] = (
+            self._children_ends + np.cumsum(tables.n_children) - tables.n_children
+        )
+        self._tables.append(tables)
+        self._table_ends += len(tables.slot)
+        self._children_ends += len(tables.sums)
 
     def divide(self, nodes: HostArray) -> Moves:
         """Make the children of some nodes, in order, and say how their rows move."""
-        first = self.n_nodes + 2 * np.arange(len(nodes))
-        self._reserve(self.n_nodes + 2 * len(nodes))
-        self.n_nodes += 2 * len(nodes)
+        n_children = self.n_children[nodes]
+        first = self.n_nodes + np.cumsum(n_children) - n_children
+        n_new = int(n_children.sum())
+        begin = self.n_nodes
+        self._reserve(begin + n_new)
+        self.n_nodes += n_new
         self.first_child[nodes] = first
-        left, key, depth = self.left[nodes], self.key[nodes], self.depth[nodes] + 1
-        for slot, sums in enumerate((left, self.sums[nodes] - left)):
-            self.sums[first + slot] = sums
-            self.key[first + slot] = sampling.child_keys(key, slot)
-            self.depth[first + slot] = depth
-            self.parent[first + slot] = nodes
-        return self._moves(nodes, first)
+        parent = np.repeat(nodes, n_children)
+        slot = np.arange(begin, begin + n_new) - np.repeat(first, n_children)
+        new = slice(begin, begin + n_new)
+        self.sums[new] = self._child_sums(nodes, parent, slot)
+        self.key[new] = sampling.child_keys(self.key[parent], slot)
+        self.depth[new] = self.depth[parent] + 1
+        self.parent[new] = parent
+        n_rows = self.channels.rows_of(self.sums[new])
+        feature = self.feature[nodes]
+        n_codes = self.bins.n_codes[feature]
+        start = np.cumsum(n_codes) - n_codes
+        return Moves(nodes, feature, first, n_children, start, self.slots(nodes), n_rows)
 
     def layout(self, is_split: HostArray) -> Layout:
         """Number the tree whose inner nodes are given, breadth-first."""
         order = [np.zeros(1, np.int64)]
         while (inner := order[-1][is_split[order[-1]]]).size:
-            first = self.first_child[inner]
-            order.append(np.stack([first, first + 1], axis=1).ravel())
+            n = self.n_children[inner]
+            number = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+            order.append(np.repeat(self.first_child[inner], n) + number)
         node = np.concatenate(order)
-        first_child = np.full(len(node), UNSPLIT)
-        inner = is_split[node]
-        first_child[inner] = 1 + 2 * np.arange(inner.sum())
+        n_children = np.where(is_split[node], self.n_children[node], 0)
+        first_child = np.where(is_split[node], 1 + np.cumsum(n_children) - n_children, UNSPLIT)
         place = np.full(self.n_nodes, UNSPLIT)
         place[node] = np.arange(len(node))
         # A parent has a lower number than its children, so one sweep hands places down.
         for number in np.flatnonzero(place < 0).tolist():
             place[number] = place[self.parent[number]]
-        return Layout(node, first_child, place)
+        return Layout(node, first_child, n_children, place)
 
-    def _moves(self, nodes: HostArray, first_child: HostArray) -> Moves:
+    def slots(self, nodes: HostArray) -> HostArray:
+        """The child of every code of the tested features, node by node."""
         feature, n_lower = self.feature[nodes], self.code[nodes] + 1
         n_values, n_codes = self.bins.n_values[feature], self.bins.n_codes[feature]
         # Codes up to the split go to child 0, others to child 1, and the last, if it stands for
@@ -97,17 +131,55 @@ class Draft:
         slot = np.tile(np.array([0, 1, 0], SLOT), (len(nodes), 1))
         slot[:, 2] = self.missing_slot[nodes]
         n_alike = np.stack([n_lower, n_values - n_lower, n_codes - n_values], axis=1)
+        at = self.table_at[nodes]
+        tabled = at != NO_TABLE
+        if not tabled.any():
+            return np.repeat(slot.ravel(), n_alike.ravel())
+        n_alike[tabled, 0], n_alike[tabled, 1], n_alike[tabled, 2] = n_codes[tabled], 0, 0
         table = np.repeat(slot.ravel(), n_alike.ravel())
-        n_left = self.channels.rows_of(self.left[nodes])
-        return Moves(nodes, feature, first_child, np.cumsum(n_codes) - n_codes, table, n_left)
+        is_tabled = np.repeat(tabled, n_codes)
+        table[is_tabled] = self._all_slots()[_spread(at[tabled], n_codes[tabled])]
+        return table
+
+    def _child_sums(self, nodes: HostArray, parent: HostArray, slot: HostArray) -> HostArray:
+        left = self.left[parent]
+        sums = np.where((slot == 0)[:, None], left, self.sums[parent] - left)
+        tabled = self.table_at[parent] != NO_TABLE
+        if tabled.any():
+            at = (self.children_at[parent] + slot)[tabled]
+            sums[tabled] = self._all_children()[at]
+        return np.asarray(sums)
+
+    def _all_slots(self) -> HostArray:
+        self._join_tables()
+        return self._tables[0].slot
+
+    def _all_children(self) -> HostArray:
+        self._join_tables()
+        return self._tables[0].sums
+
+    def _join_tables(self) -> None:
+        if len(self._tables) > 1:
+            joined = (
+                np.concatenate([getattr(part, name) for part in self._tables])
+                for name in ("place", "n_codes", "n_children", "slot", "sums")
+            )
+            self._tables = [Tables(*joined)]
 
     def _reserve(self, n_nodes: int) -> None:
         for name, array in self._fields.items():
             if len(array) < n_nodes:
                 grown = np.zeros((max(n_nodes, 2 * len(array)), *array.shape[1:]), array.dtype)
                 grown[: len(array)] = array
-                if name in ("first_child", "parent", "feature"):
+                if name in ("first_child", "parent", "feature", "table_at"):
                     grown[len(array) :] = UNSPLIT
+                elif name == "n_children":
+                    grown[len(array) :] = 2
                 elif name == "score":
                     grown[len(array) :] = -np.inf
                 self._fields[name] = grown
+
+
+def _spread(start: HostArray, n: HostArray) -> HostArray:
+    """start[0], start[0] + 1, ..., n[0] of them, and so on."""
+    return np.repeat(start - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))

@@ -1,47 +1,186 @@
 """From a draft in integers to the finished tree in the user's units."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from gputree.data.table import Kind
 from gputree.data.target import Channels, Target, exponent_of
-from gputree.dtypes import TOTAL_BITS, HostArray
+from gputree.dtypes import SLOT, STAY, TOTAL_BITS, HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
+from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
+from gputree.growth.surrogates import Surrogates
 from gputree.tree.tree import Split, Tree
 
 
-def finish(grown: Grown, target: Target, leaf: HostArray, impurity: str | None) -> Tree:
-    """The tree; `leaf` is the last node of each row, `impurity` the formula for class trees."""
+@dataclass(frozen=True)
+class Finish:
+    """How the tree is put into the user's units."""
+
+    impurity: str | None  # the formula of a node's impurity, for class trees
+    is_multiway: bool = False
+    missing: str = "direction"
+    is_at_values: bool = False  # thresholds are values of the training rows, not midpoints
+
+
+def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
+    """The tree; `leaf` is the last node of each row."""
     draft, layout = grown.draft, grown.layout
     node, channels = layout.node, draft.channels
     is_split = layout.first_child >= 0
-    sums = draft.sums[node]
+    sums = _lent(draft.sums[node], layout, channels)
     whole = channels.weight_of(sums).astype(np.float64)
+    weight = channels.weight_of(draft.sums[node]).astype(np.float64)
     gain = np.ldexp(draft.score[node] / whole, score_shift(channels)) / mean_over(channels)
-    threshold = np.full(len(node), np.nan)
-    inner = node[is_split]
-    threshold[is_split] = draft.bins.threshold(
-        draft.feature[inner], draft.code[inner], draft.next_code[inner]
-    )
     if channels.is_classes:
         scored = np.moveaxis(sums[:, channels.scored], 1, 0).astype(np.float64)
-        spread = getattr(HOST, str(impurity))(scored, whole, channels.n_scored)
+        spread = getattr(HOST, str(how.impurity))(scored, whole, channels.n_scored)
         value = np.ldexp(scored.T, -channels.weight_shift)
     else:
         value = _means(channels, sums, whole)
         spread = _variance(target, grown, sums, whole, leaf)
+    kind = _kinds(draft, layout, how)
+    threshold = np.full(len(node), np.nan)
+    at = np.flatnonzero(kind == Split.THRESHOLD)
+    threshold[at] = draft.bins.threshold(
+        draft.feature[node[at]], draft.code[node[at]], draft.next_code[node[at]], how.is_at_values
+    )
+    level_start, level_slot = _levels_of(draft, layout, kind)
+    surrogates = _surrogates(draft, layout, len(level_slot), how)
     return Tree(
-        kind=np.where(is_split, Split.THRESHOLD, Split.LEAF),
+        kind=kind,
         feature=np.where(is_split, draft.feature[node], -1),
         threshold=threshold,
-        missing_slot=np.where(is_split, draft.missing_slot[node], 0),
+        missing_slot=_missing_slots(draft, layout, kind, how),
         first_child=layout.first_child,
+        n_children=layout.n_children,
+        level_start=level_start,
         gain=np.where(is_split, gain, 0.0),
         impurity=spread,
-        n_rows=channels.rows_of(sums),
-        weight=np.ldexp(whole, -channels.weight_shift),
+        n_rows=channels.rows_of(draft.sums[node]),
+        weight=np.ldexp(weight, -channels.weight_shift),
         value=value,
+        level_slot=np.concatenate([level_slot, surrogates.pop("level_slot")]),
+        **surrogates,
     )
+
+
+def _lent(sums: HostArray, layout: Layout, channels: Channels) -> HostArray:
+    """The sums of each node; an empty one has its parent's."""
+    is_empty = channels.weight_of(sums) == 0
+    if is_empty.any():
+        parent = np.repeat(np.arange(len(layout.node)), layout.n_children)
+        parent = np.concatenate([np.zeros(1, np.int64), parent])
+        sums = np.where(is_empty[:, None], sums[parent], sums)
+    return sums
+
+
+def _kinds(draft: Draft, layout: Layout, how: Finish) -> HostArray:
+    is_nominal = np.array([f.kind is Kind.NOMINAL for f in draft.bins.features] + [False])
+    by_levels = Split.MULTIWAY if how.is_multiway else Split.SUBSET
+    kind = np.where(is_nominal[draft.feature[layout.node]], by_levels, Split.THRESHOLD)
+    return np.where(layout.first_child >= 0, kind, Split.LEAF)
+
+
+def _missing_slots(draft: Draft, layout: Layout, kind: HostArray, how: Finish) -> HostArray:
+    """The child that takes missing values; STAY where rows are divided or no child is larger."""
+    slot = draft.missing_slot[layout.node].astype(np.int64)
+    is_split = kind != Split.LEAF
+    if how.missing == "fractional":
+        slot[is_split] = STAY
+    elif how.missing != "surrogate":
+        # No row of the node told where missing values go: to the largest child then.
+        at = np.flatnonzero(is_split & (slot == STAY))
+        slot[at] = _largest_child(draft, layout.node[at])
+    return np.where(is_split, slot, 0).astype(SLOT)
+
+
+def _largest_child(draft: Draft, node: HostArray) -> HostArray:
+    """The slot of the heaviest child of each node, the first of several."""
+    if not node.size:
+        return np.empty(0, np.int64)
+    n, first = draft.n_children[node], draft.first_child[node]
+    begin = np.cumsum(n) - n
+    slot = np.arange(int(n.sum())) - np.repeat(begin, n)
+    weight = draft.channels.weight_of(draft.sums[np.repeat(first, n) + slot])
+    is_most = weight == np.repeat(np.maximum.reduceat(weight, begin), n)
+    return np.asarray(np.minimum.reduceat(np.where(is_most, slot, STAY), begin))
+
+
+def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray, HostArray]:
+    """Where the levels of each node begin, and their children.
+
+    After its levels a node tells where one goes that nobody has seen.
+    """
+    at = np.flatnonzero((kind == Split.SUBSET) | (kind == Split.MULTIWAY))
+    start = np.full(len(kind), -1, np.int64)
+    if not at.size:
+        return start, np.empty(0, SLOT)
+    node = layout.node[at]
+    feature = draft.feature[node]
+    n_codes, n_values = draft.bins.n_codes[feature], draft.bins.n_values[feature]
+    table = draft.slots(node)
+    start[at] = np.cumsum(n_values + 1) - (n_values + 1)
+    code = np.arange(len(table)) - np.repeat(np.cumsum(n_codes) - n_codes, n_codes)
+    slots = np.empty(int((n_values + 1).sum()), SLOT)
+    is_level = code < np.repeat(n_values, n_codes)
+    slots[(np.repeat(start[at], n_codes) + code)[is_level]] = table[is_level]
+    slots[start[at] + n_values] = _largest_child(draft, node)
+    return start, slots
+
+
+def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[str, HostArray]:
+    """The surrogates of the tree's nodes, in the order of these."""
+    found = _joined(draft.surrogates)
+    is_inner = np.zeros(draft.n_nodes, bool)
+    is_inner[layout.node[layout.first_child >= 0]] = True
+    place = np.full(draft.n_nodes, -1, np.int64)
+    place[layout.node] = np.arange(len(layout.node))
+    if found is None:
+        at, node, feature = (np.empty(0, np.int64) for _ in range(3))
+    else:
+        at = np.flatnonzero(is_inner[found.node])
+        at = at[np.argsort(place[found.node[at]], kind="stable")]
+        node, feature = place[found.node[at]], found.feature[at]
+    is_nominal = np.array([f.kind is Kind.NOMINAL for f in draft.bins.features])[feature]
+    threshold, level_start = np.full(len(at), np.nan), np.full(len(at), -1, np.int64)
+    parts: list[HostArray] = []
+    if found is not None:
+        numeric = np.flatnonzero(~is_nominal)
+        threshold[numeric] = draft.bins.threshold(
+            feature[numeric],
+            found.code[at[numeric]],
+            found.next_code[at[numeric]],
+            how.is_at_values,
+        )
+        for i in np.flatnonzero(is_nominal).tolist():
+            level_start[i] = begin + sum(map(len, parts))
+            n_values = int(draft.bins.n_values[feature[i]])
+            parts.append(np.append(found.slot[at[i], :n_values], SLOT(STAY)))
+    return {
+        "n_surrogates": np.bincount(node, minlength=len(layout.node)),
+        "surrogate_feature": feature,
+        "surrogate_threshold": threshold,
+        "surrogate_slot": np.empty(0) if found is None else found.low_slot[at],
+        "surrogate_level_start": level_start,
+        "surrogate_agreement": np.empty(0) if found is None else found.agreement[at],
+        "level_slot": np.concatenate([np.empty(0, SLOT), *parts]),
+    }
+
+
+def _joined(parts: list[Surrogates]) -> Surrogates | None:
+    if not parts:
+        return None
+    width = max(part.slot.shape[1] for part in parts)
+    slot = [
+        np.pad(part.slot, ((0, 0), (0, width - part.slot.shape[1])), constant_values=STAY)
+        for part in parts
+    ]
+    names = ("node", "feature", "code", "next_code", "low_slot", "agreement")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Surrogates(**joined, slot=np.concatenate(slot))
 
 
 def _means(channels: Channels, sums: HostArray, whole: HostArray) -> HostArray:
@@ -55,8 +194,8 @@ def _variance(
 ) -> HostArray:
     """The variance in each node, the mean over outputs.
 
-    Squares are summed in the leaves; a node has the squares of its children and what its split
-    gained, so nothing is ever subtracted. In the leaves, too, the sums are of integers.
+    Squares are summed where rows end; a node has these, the squares of its children and what lies
+    between these and itself, so nothing is ever subtracted. The sums are of integers.
     """
     draft, layout = grown.draft, grown.layout
     channels = draft.channels
@@ -76,19 +215,45 @@ def _variance(
     shift = TOTAL_BITS - 2 - exponent_of(len(place)) - exponent_of(square.max())
     cells = np.bincount(place, np.rint(np.ldexp(square, shift)), minlength=len(whole))
     spread = np.ldexp(cells, -shift)
-    score = draft.score[layout.node]
+    between = _between(draft, layout, sums, whole)
     # Children have higher numbers than their parent and lie together with those of its level.
-    for level in reversed(_levels(layout.first_child)):
-        first = layout.first_child[level]
-        spread[level] = spread[first] + spread[first + 1] + score[level]
+    for level in reversed(_inner_levels(layout)):
+        first, n = layout.first_child[level], layout.n_children[level]
+        below = np.zeros(len(level))
+        for slot in range(int(n.max())):
+            has_slot = slot < n
+            below[has_slot] += spread[first[has_slot] + slot]
+        spread[level] += below + between[level]
     return np.asarray(np.ldexp(spread / (whole * channels.n_scored), -2 * unit))
 
 
-def _levels(first_child: HostArray) -> list[HostArray]:
+def _between(draft: Draft, layout: Layout, sums: HostArray, whole: HostArray) -> HostArray:
+    """The squares of the children's means around that of their node, in the units of scores."""
+    score = draft.score[layout.node]
+    channels = draft.channels
+    weight = channels.weight_of(draft.sums[layout.node])
+    inner = np.flatnonzero(layout.first_child >= 0)
+    children = np.arange(1, len(layout.node))
+    owner = np.repeat(inner, layout.n_children[inner])
+    held = np.bincount(owner, weight[children], minlength=len(whole))
+    by_score = held == weight
+    by_score[inner] &= draft.table_at[layout.node[inner]] < 0
+    if by_score[inner].all():
+        return score
+    # A score tells of the rows whose value is known; others have joined the children since.
+    between = np.zeros(len(whole))
+    for c, scale in enumerate(channels.units):
+        own = sums[:, channels.scored.start + c] * scale
+        apart = own[children] / whole[children] - own[owner] / whole[owner]
+        np.add.at(between, owner, weight[children] * (apart * apart))
+    return np.where(by_score, score, between)
+
+
+def _inner_levels(layout: Layout) -> list[HostArray]:
     """The inner nodes of each depth."""
     levels = []
-    nodes = np.zeros(1, np.int64)
-    while (inner := nodes[first_child[nodes] >= 0]).size:
+    begin, end = 0, 1
+    while (inner := begin + np.flatnonzero(layout.first_child[begin:end] >= 0)).size:
         levels.append(inner)
-        nodes = np.stack([first_child[inner], first_child[inner] + 1], axis=1).ravel()
+        begin, end = end, end + int(layout.n_children[inner].sum())
     return levels

@@ -3,16 +3,18 @@
 Knows the draft and the contract; must not know devices or kinds of arrays.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Search
+from gputree.backends.contract import LevelRules, Search
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Draft
+from gputree.growth.ratio import RatioRules
+from gputree.growth.surrogates import Style
 
 # Name of a criterion -> formula of a split's score, formula of a node's impurity. The variance of a
 # node follows from its rows, not from its sums, so it has no formula.
@@ -20,7 +22,9 @@ Criteria: TypeAlias = dict[str, tuple[str, str | None]]
 CLASS_CRITERIA: Criteria = {
     "gini": ("between", "gini"),
     "entropy": ("information", "entropy"),
+    "gain_ratio": ("information", "entropy"),
     "error": ("corrected", "error"),
+    "twoing": ("twoing", "gini"),
 }
 VALUE_CRITERIA: Criteria = {
     "squared_error": ("between", None),
@@ -42,6 +46,37 @@ class Rules:
     splits_without_gain: bool = True  # an impure node is split even if its best score is 0
     n_drawn: int | None = None  # features tried at each node; None: all
     seed: int = 0
+    missing: str = "direction"  # or category, fractional, surrogate
+    surrogates: Style = field(default_factory=Style)
+    is_multiway: bool = False  # a child a level, or two children
+    subset_method: str = "auto"  # see backends.levels
+    most_exact: int = 10
+    list_length: int = 8
+    ratio: RatioRules | None = None  # features are chosen by their gain ratio
+    least_share: float = 0.0  # see Search
+    most_least_weight: int = 0
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether features are compared on the host, by the rows whose value is known."""
+        return self.ratio is not None or self.missing in ("fractional", "surrogate")
+
+    @property
+    def levels(self) -> LevelRules:
+        """How nominal features are split."""
+        missing = self.missing
+        if self.is_rated:
+            missing = "category" if missing == "category" else "known"
+        return LevelRules(
+            formula=self.formula,
+            min_rows=self.min_rows_leaf,
+            min_weight=self.min_weight_leaf,
+            is_multiway=self.is_multiway,
+            method=self.subset_method,
+            most_exact=self.most_exact,
+            list_length=self.list_length,
+            missing=missing,
+        )
 
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""
@@ -64,6 +99,8 @@ class Rules:
             min_weight=self.min_weight_leaf,
             n_drawn=self.n_drawn if draws and self.n_drawn is not None else n_features,
             rank=sampling.feature_ranks(draft.key[nodes], n_features) if draws else None,
+            least_share=self.least_share,
+            most_least_weight=self.most_least_weight,
         )
 
     def suffices(self, score: HostArray) -> HostArray:

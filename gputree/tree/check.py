@@ -3,22 +3,30 @@
 Knows the arrays of a tree; must not know where they came from, nor what the tree predicts.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
 
-from gputree.dtypes import HostArray
+from gputree.dtypes import STAY, HostArray
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
-CHILDREN = 2  # of every inner node
+FEWEST_CHILDREN = 2  # of every inner node; only a child a level may make more
+BY_LEVELS = (int(Split.SUBSET), int(Split.MULTIWAY))
 
 
-def check_tree(tree: Tree, n_features: int) -> None:
-    """Raise ModelFileError unless `tree` can be walked safely by rows of `n_features` values."""
+def check_tree(tree: Tree, n_levels: Sequence[int | None]) -> None:
+    """Raise ModelFileError unless rows can walk `tree` safely.
+
+    `n_levels` has an entry a feature: how many levels it has, None where it has thresholds.
+    """
+    n_entries = np.array([-1 if n is None else n + 1 for n in n_levels], np.int64)
     check_shapes(tree)
-    check_kinds(tree, n_features)
+    check_kinds(tree, n_entries)
     check_numbering(tree)
+    check_surrogates(tree, n_entries)
+    check_tables(tree, n_entries)
     check_numbers(tree)
 
 
@@ -28,46 +36,116 @@ def check_shapes(tree: Tree) -> None:
         n_dimensions = 2 if field.name == "value" else 1
         if len(shape) != n_dimensions:
             raise damaged(f"array {field.name!r} has {len(shape)} dimensions, not {n_dimensions}")
-    lengths = {field.name: len(getattr(tree, field.name)) for field in fields(tree)}
-    if len(set(lengths.values())) > 1:
-        raise damaged(f"the arrays of a tree differ in length: {lengths}")
+    names = [field.name for field in fields(tree)]
+    _check_lengths(tree, [name for name in names if name not in Tree.OTHERS], "a tree")
+    _check_lengths(tree, [name for name in names if name.startswith("surrogate_")], "surrogates")
     if not tree.n_nodes:
         raise damaged("a tree has no nodes")
     if not tree.value.shape[1]:
         raise damaged("the nodes of a tree have no value")
 
 
-def refuse(is_bad: HostArray, what: str) -> None:
+def _check_lengths(tree: Tree, names: Sequence[str], whose: str) -> None:
+    lengths = {name: len(getattr(tree, name)) for name in names}
+    if len(set(lengths.values())) > 1:
+        raise damaged(f"the arrays of {whose} differ in length: {lengths}")
+
+
+def refuse(is_bad: HostArray, what: str, whose: str = "node") -> None:
     """Raise an error that names the first bad node, if there is one."""
     if is_bad.any():
-        raise damaged(f"node {int(is_bad.argmax())} of a tree {what}")
+        raise damaged(f"{whose} {int(is_bad.argmax())} of a tree {what}")
 
 
-def check_kinds(tree: Tree, n_features: int) -> None:
-    leaf = tree.is_leaf
-    refuse(~np.isin(tree.kind, [int(kind) for kind in Split]), "has an unknown kind")
+def check_kinds(tree: Tree, n_entries: HostArray) -> None:
+    leaf, kind, n_children = tree.is_leaf, tree.kind, tree.n_children
+    refuse(~np.isin(kind, [int(kind) for kind in Split]), "has an unknown kind")
     refuse(leaf & (tree.feature != -1), "is a leaf and tests a feature")
-    refuse(leaf & (tree.first_child != -1), "is a leaf and has children")
-    is_known = (tree.feature >= 0) & (tree.feature < n_features)
-    refuse(~leaf & ~is_known, f"tests a feature outside 0..{n_features - 1}")
-    refuse(~leaf & np.isnan(tree.threshold), "has no threshold")
-    refuse(tree.missing_slot >= CHILDREN, "sends missing values to a child that it has not")
+    refuse(leaf & ((tree.first_child != -1) | (n_children != 0)), "is a leaf and has children")
+    _check_features(tree.feature, ~leaf, len(n_entries), "node")
+    refuse(~leaf & (n_children < FEWEST_CHILDREN), "is split and has fewer than two children")
+    is_binary = (kind == Split.THRESHOLD) | (kind == Split.SUBSET)
+    refuse(is_binary & (n_children != 2), "has other than the two children of its kind")
+    by_levels = np.isin(kind, BY_LEVELS)
+    has_levels = _entries_of(tree.feature, n_entries) >= 0
+    refuse(~leaf & (by_levels != has_levels), "tests its feature in a way that does not fit it")
+    refuse(~leaf & ~by_levels & np.isnan(tree.threshold), "has no threshold")
+    refuse(by_levels & ~np.isnan(tree.threshold), "has levels and a threshold")
+    is_slot = (tree.missing_slot < n_children) | (tree.missing_slot == STAY)
+    is_slot = np.where(leaf, tree.missing_slot == 0, is_slot)
+    refuse(~is_slot, "sends missing values to a child that it has not")
+
+
+def _check_features(feature: HostArray, tests: HostArray, n_features: int, whose: str) -> None:
+    is_known = (feature >= 0) & (feature < n_features)
+    refuse(tests & ~is_known, f"tests a feature outside 0..{n_features - 1}", whose)
+
+
+def _entries_of(feature: HostArray, n_entries: HostArray) -> HostArray:
+    """The entries of a table of levels of each feature, -1 where there are none."""
+    return np.append(n_entries, -1)[feature]  # a leaf tests feature -1
 
 
 def check_numbering(tree: Tree) -> None:
-    """The children of the n-th inner node are numbered 2n + 1 and 2n + 2."""
-    inner = np.flatnonzero(~tree.is_leaf)
-    if tree.n_nodes != 1 + CHILDREN * inner.size:
+    """Children are numbered from 1 on in the order of their parents."""
+    leaf, n = tree.is_leaf, tree.n_children.astype(np.int64)
+    n_nodes = 1 + int(n.sum())
+    if tree.n_nodes != n_nodes:
         raise damaged(
-            f"a tree has {tree.n_nodes} nodes; {inner.size} nodes with {CHILDREN} children each "
-            f"make {1 + CHILDREN * inner.size}"
+            f"a tree has {tree.n_nodes} nodes; the root and the children of all nodes make "
+            f"{n_nodes}"
         )
-    expected = np.full(tree.n_nodes, -1, np.int64)
-    expected[inner] = 1 + CHILDREN * np.arange(inner.size)
+    expected = np.where(leaf, -1, 1 + np.cumsum(n) - n)
     refuse(tree.first_child != expected, "has children that are not numbered breadth-first")
     # The numbers alone would allow a leaf as root, and below it nodes that lead to themselves.
     is_above = expected > np.arange(tree.n_nodes)
-    refuse(~tree.is_leaf & ~is_above, "is numbered after its own children")
+    refuse(~leaf & ~is_above, "is numbered after its own children")
+
+
+def check_surrogates(tree: Tree, n_entries: HostArray) -> None:
+    n = tree.n_surrogates.astype(np.int64)
+    refuse(n < 0, "has a negative number of surrogates")
+    if int(n.sum()) != len(tree.surrogate_feature):
+        raise damaged(
+            f"a tree has {len(tree.surrogate_feature)} surrogates; its nodes count {int(n.sum())}"
+        )
+    refuse((n > 0) & (tree.n_children != 2), "has surrogates but not two children")
+    feature, threshold = tree.surrogate_feature, tree.surrogate_threshold
+    every, whose = np.ones(len(feature), bool), "surrogate"
+    _check_features(feature, every, len(n_entries), whose)
+    by_levels = _entries_of(feature, n_entries) >= 0
+    # A threshold that no known value exceeds would divide nothing.
+    refuse(~by_levels & ~(threshold < np.inf), "has no threshold", whose)
+    refuse(by_levels & ~np.isnan(threshold), "has levels and a threshold", whose)
+    refuse(tree.surrogate_slot > 1, "leads to a child other than 0 and 1", whose)
+    agreement = tree.surrogate_agreement
+    refuse(~((agreement >= 0) & (agreement <= 1)), "has an agreement outside 0..1", whose)
+
+
+def check_tables(tree: Tree, n_entries: HostArray) -> None:
+    """Tables of levels lie one after another, those of nodes first, and name children there are."""
+    n_own = np.maximum(_entries_of(tree.feature, n_entries), 0)
+    n_of_surrogates = np.maximum(_entries_of(tree.surrogate_feature, n_entries), 0)
+    what = "has a table of levels that does not begin where the one before it ends"
+    refuse(tree.level_start != _starts(n_own, 0), what)
+    begin = int(n_own.sum())
+    refuse(tree.surrogate_level_start != _starts(n_of_surrogates, begin), what, "surrogate")
+    n_all = begin + int(n_of_surrogates.sum())
+    if len(tree.level_slot) != n_all:
+        raise damaged(f"a tree has {len(tree.level_slot)} levels in its tables, not {n_all}")
+    n_children = np.append(np.repeat(tree.n_children, n_own), np.full(n_all - begin, 2))
+    is_bad = (tree.level_slot >= n_children) & (tree.level_slot != STAY)
+    owner = np.repeat(np.arange(tree.n_nodes), n_own)
+    bad_nodes = np.zeros(tree.n_nodes, bool)
+    bad_nodes[owner[is_bad[:begin]]] = True
+    refuse(bad_nodes, "sends a level to a child that it has not")
+    if is_bad[begin:].any():
+        raise damaged("a surrogate of a tree sends a level to a child that its node has not")
+
+
+def _starts(n_entries: HostArray, begin: int) -> HostArray:
+    """Where tables of so many entries begin, -1 for those that have none."""
+    return np.where(n_entries > 0, begin + np.cumsum(n_entries) - n_entries, -1)
 
 
 def check_numbers(tree: Tree) -> None:
@@ -76,3 +154,11 @@ def check_numbers(tree: Tree) -> None:
         refuse(~is_finite, f"has a {name} that is not finite")
     refuse(tree.weight < 0, "has a negative weight")
     refuse(tree.n_rows < 0, "has a negative number of rows")
+    # Only a leaf for levels that its parent has not seen is empty.
+    is_filled = tree.weight > 0
+    may_be_empty = tree.is_leaf & (np.arange(tree.n_nodes) > 0)
+    refuse(~is_filled & ~may_be_empty, "has no weight")
+    # Rows may be divided among children in proportion to their weights.
+    below = np.bincount(tree.parent[1:], tree.weight[1:], minlength=tree.n_nodes)
+    is_divisible = (below > 0) & np.isfinite(below)
+    refuse(~tree.is_leaf & ~is_divisible, "has children without a sum of weights")

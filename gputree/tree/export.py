@@ -1,12 +1,13 @@
 """A tree as text for people."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gputree.tree.describe import Branches
 from gputree.tree.tree import Tree
 
 INDENT = "|   "
+ASIDE = "    "  # no bar: the line is about the branch above it, not below that
 
 
 def tree_text(
@@ -18,62 +19,39 @@ def tree_text(
     max_depth: int | None,
     decimals: int,
     has_missing: Sequence[bool] = (),
+    show_surrogates: bool = False,
 ) -> str:
     """Indented text, a line a branch; a leaf's text follows the branch that leads to it.
 
     `has_missing` tells which columns had missing values in training; for them the branch that
-    takes those is marked.
+    takes those is marked. Surrogates are listed below the first branch of their node.
     """
-    is_leaf, depth = tree.is_leaf, tree.depth
-    if is_leaf[0]:
+    if tree.is_leaf[0]:
         return leaf_text(0, decimals)
+    branches = Branches(tree, names, levels, decimals, has_missing)
+    # Python's own numbers: those of an array are slow one by one.
+    depth, first_child, n_children = (
+        part.tolist() for part in (tree.depth, tree.first_child, tree.n_children)
+    )
     lines = []
-    stack = [(0, 1), (0, 0)]  # parent and slot of the branches to come; recursion has a limit
+    stack = _slots(0, n_children[0])  # branches to come; recursion has a limit
     while stack:
         parent, slot = stack.pop()
-        child = int(tree.first_child[parent]) + slot
-        line = INDENT * int(depth[parent]) + _branch(tree, parent, slot, names, levels, decimals)
-        takes_missing = slot == tree.missing_slot[parent] and math.isfinite(tree.threshold[parent])
-        if has_missing and has_missing[tree.feature[parent]] and takes_missing:
-            line += " or missing"
-        if is_leaf[child]:
+        child = first_child[parent] + slot
+        indent = INDENT * depth[parent]
+        line = indent + branches.text(parent, slot)
+        if not n_children[child]:
             line += ": " + leaf_text(child, decimals)
         elif max_depth is not None and depth[child] >= max_depth:
             line += ": ... " + leaf_text(child, decimals)
         else:
-            stack += [(child, 1), (child, 0)]
+            stack += _slots(child, n_children[child])
         lines.append(line)
+        if show_surrogates and slot == 0:
+            lines += [indent + ASIDE + each for each in branches.surrogates(parent)]
     return "\n".join(lines)
 
 
-def _branch(
-    tree: Tree,
-    node: int,
-    slot: int,
-    names: Sequence[str],
-    levels: Sequence[tuple[Any, ...] | None],
-    decimals: int,
-) -> str:
-    """The condition of the branch from a node to its child `slot`."""
-    feature = int(tree.feature[node])
-    name = names[feature]
-    threshold = float(tree.threshold[node])
-    if threshold == math.inf:
-        return f"{name} is missing" if slot else f"{name} is known"
-    known = levels[feature]
-    if known is None:
-        return f"{name} {'>' if slot else '<=':<2} {number_text(threshold, decimals)}"
-    chosen = [str(level) for i, level in enumerate(known) if (i > threshold) == bool(slot)]
-    return f"{name} in {{{', '.join(chosen)}}}"
-
-
-def number_text(number: float, decimals: int) -> str:
-    """A number with so many decimals, or in scientific notation where that would mislead."""
-    if number != 0 and not 10.0**-decimals <= abs(number) < 1e15:
-        return f"{number:.{max(decimals, 1)}e}"
-    return f"{number:.{decimals}f}"
-
-
-def rows_text(n_rows: int) -> str:
-    """A count of rows."""
-    return "1 row" if n_rows == 1 else f"{n_rows} rows"
+def _slots(node: int, n_children: int) -> list[tuple[int, int]]:
+    """The branches of a node, the first one last."""
+    return [(node, slot) for slot in reversed(range(n_children))]

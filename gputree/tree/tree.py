@@ -4,7 +4,7 @@ Nodes are numbered breadth-first: the root is 0, the children of a node are cons
 children of earlier nodes come first. So equal trees have equal arrays. Knows no estimators.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import ClassVar
 
@@ -18,15 +18,27 @@ class Split(IntEnum):
 
     LEAF = 0
     THRESHOLD = 1  # value <= threshold goes to child 0, a larger one to child 1
+    SUBSET = 2  # some levels go to child 0, others to child 1
+    MULTIWAY = 3  # a child a level; levels that the node did not see share an empty one
+
+
+def nothing() -> HostArray:
+    """An array that is left out."""
+    return np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One decision tree; row `i` of every array describes node `i`."""
+    """One decision tree; row `i` of every array of nodes describes node `i`.
+
+    Where a node tests levels, level `k` goes to child `level_slot[level_start + k]`; STAY says
+    that the node has not seen the level. One entry more tells where a level goes that nobody has
+    seen.
+    """
 
     kind: HostArray  # (nodes,) a Split
     feature: HostArray  # (nodes,) the column tested, -1 at a leaf
-    threshold: HostArray  # (nodes,) NaN at a leaf
+    threshold: HostArray  # (nodes,) NaN where none is compared with
     missing_slot: HostArray  # (nodes,) the child that takes rows whose tested value is missing
     first_child: HostArray  # (nodes,) -1 at a leaf
     gain: HostArray  # (nodes,) impurity decrease of the split, 0 at a leaf
@@ -35,28 +47,75 @@ class Tree:
     weight: HostArray  # (nodes,) their weight
     value: HostArray  # (nodes, outputs) class weights, or the means of a regression tree
 
+    # Left out, what follows says: two children a node, thresholds only, no surrogates.
+
+    # (nodes,) 0 at a leaf
+    n_children: HostArray = field(default_factory=nothing)
+    # (nodes,) -1 where no levels are tested
+    level_start: HostArray = field(default_factory=nothing)
+    # (nodes,) tests for rows whose tested value is missing
+    n_surrogates: HostArray = field(default_factory=nothing)
+    # (levels,) node after node, then surrogate after surrogate
+    level_slot: HostArray = field(default_factory=nothing)
+    # (surrogates,) node by node, the best first
+    surrogate_feature: HostArray = field(default_factory=nothing)
+    # (surrogates,) NaN where levels are tested
+    surrogate_threshold: HostArray = field(default_factory=nothing)
+    # (surrogates,) the child of values up to the threshold
+    surrogate_slot: HostArray = field(default_factory=nothing)
+    # (surrogates,) -1 where no levels are tested
+    surrogate_level_start: HostArray = field(default_factory=nothing)
+    # (surrogates,) share that goes the same way
+    surrogate_agreement: HostArray = field(default_factory=nothing)
+
     DTYPES: ClassVar[dict[str, str]] = {
         "kind": "<u1",
         "feature": "<i4",
         "threshold": "<f8",
-        "missing_slot": "<u1",
+        "missing_slot": "<u2",
         "first_child": "<i4",
         "gain": "<f8",
         "impurity": "<f8",
         "n_rows": "<i8",
         "weight": "<f8",
         "value": "<f8",
+        "n_children": "<u2",
+        "level_start": "<i4",
+        "n_surrogates": "<i4",
+        "level_slot": "<u2",
+        "surrogate_feature": "<i4",
+        "surrogate_threshold": "<f8",
+        "surrogate_slot": "<u2",
+        "surrogate_level_start": "<i4",
+        "surrogate_agreement": "<f8",
     }
+    # Arrays that do not have an entry a node.
+    OTHERS: ClassVar[tuple[str, ...]] = (
+        "level_slot",
+        "surrogate_feature",
+        "surrogate_threshold",
+        "surrogate_slot",
+        "surrogate_level_start",
+        "surrogate_agreement",
+    )
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.array(getattr(self, field.name), dtype=self.DTYPES[field.name], order="C")
+        is_inner = np.ravel(self.kind) != Split.LEAF
+        for name, default in (
+            ("n_children", np.where(is_inner, 2, 0)),
+            ("level_start", np.full(len(is_inner), -1)),
+            ("n_surrogates", np.zeros(len(is_inner))),
+        ):
+            if not np.size(getattr(self, name)):
+                object.__setattr__(self, name, default)
+        for each in fields(self):
+            array = np.array(getattr(self, each.name), dtype=self.DTYPES[each.name], order="C")
             array.setflags(write=False)
-            object.__setattr__(self, field.name, array)
+            object.__setattr__(self, each.name, array)
 
     def __reduce__(self) -> tuple[type["Tree"], tuple[HostArray, ...]]:
         """Pickles and copies go through the constructor, which makes arrays read-only again."""
-        return Tree, tuple(getattr(self, field.name) for field in fields(self))
+        return Tree, tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def n_nodes(self) -> int:
@@ -73,24 +132,28 @@ class Tree:
     @property
     def parent(self) -> HostArray:
         """The parent of each node, -1 for the root."""
-        parent = np.full(self.n_nodes, -1, np.int32)
-        inner = np.flatnonzero(~self.is_leaf)
-        for slot in (0, 1):
-            parent[self.first_child[inner] + slot] = inner
-        return parent
+        # Breadth-first, children are numbered in the order of their parents.
+        parent = np.repeat(np.arange(self.n_nodes, dtype=np.int32), self.n_children)
+        return np.concatenate([np.full(1, -1, np.int32), parent])
 
     @property
     def depth(self) -> HostArray:
         """The number of splits above each node."""
         depth = np.zeros(self.n_nodes, np.int64)
-        nodes = np.zeros(1, np.int64)
-        for level in range(self.n_nodes):
-            depth[nodes] = level
-            inner = nodes[~self.is_leaf[nodes]]
-            if not inner.size:
-                break
-            nodes = np.concatenate([self.first_child[inner], self.first_child[inner] + 1])
+        for level, (begin, end) in enumerate(self.levels()):
+            depth[begin:end] = level
         return depth
+
+    def levels(self) -> list[tuple[int, int]]:
+        """The first node of each depth, and the first one after them."""
+        bounds = [(0, 1)]
+        while n_below := int(self.n_children[slice(*bounds[-1])].sum()):
+            bounds.append((bounds[-1][1], bounds[-1][1] + n_below))
+        return bounds
+
+    def first_surrogate(self) -> HostArray:
+        """Where the surrogates of each node begin."""
+        return np.cumsum(self.n_surrogates, dtype=np.int64) - self.n_surrogates
 
     def importances(self, n_features: int) -> HostArray:
         """The share of each feature in the total weighted impurity decrease; sums to 1 or is 0."""

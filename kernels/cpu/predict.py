@@ -17,3 +17,31 @@ def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf
             node = child + slot
             child = first_child[node]
         leaf[row] = node
+
+
+@kernel
+def walk(
+    begin, end, matrix, column, threshold, missing_slot, first_child, n_children, level_start,
+    level_slot, leaf,
+):  # fmt: skip
+    """The same where a node may test levels, and a row may stop at a node that cannot tell.
+
+    A slot that no child has says that the node does not know the level, or has no child for
+    missing values.
+    """
+    for row in range(begin, end):
+        node = 0
+        while first_child[node] >= 0:
+            value = matrix[row, column[node]]
+            slot = n_children[node]
+            if not np.isnan(value):
+                if level_start[node] >= 0:
+                    slot = level_slot[level_start[node] + np.int64(value)]
+                else:
+                    slot = np.uint16(value > threshold[node])
+            if slot >= n_children[node]:
+                slot = missing_slot[node]
+            if slot >= n_children[node]:
+                break
+            node = first_child[node] + slot
+        leaf[row] = node

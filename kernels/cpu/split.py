@@ -29,10 +29,16 @@ from gputree.kernels.cpu.winner import (
     forget,
 )
 
-BETWEEN, INFORMATION, CORRECTED = 0, 1, 2  # numbers of the formulas
-FORMULAS = {"between": BETWEEN, "information": INFORMATION, "corrected": CORRECTED}
+BETWEEN, INFORMATION, CORRECTED, TWOING = 0, 1, 2, 3  # numbers of the formulas
+FORMULAS = {
+    "between": BETWEEN,
+    "information": INFORMATION,
+    "corrected": CORRECTED,
+    "twoing": TWOING,
+}
 
 trim = SCALAR.trim
+apart = SCALAR.apart
 apart_step = SCALAR.apart_step
 room = SCALAR.room
 told_step = SCALAR.told_step
@@ -77,7 +83,8 @@ def consider(
 
     The sums of code `k` begin at cells[base + k * n_channels]; seen[:n_seen] are the codes of
     values that occur, in order; missing_code is -1 where no value of the node is missing. `weight`
-    and `n_rows` are the node's, `total_real` its scored sums.
+    and `n_rows` are the node's, `total_real` its scored sums. Returns how many splits are
+    admissible.
     """
     is_classes, n_scored, counts_rows, n_channels = shape
     formula, min_rows, min_weight = rules
@@ -86,6 +93,7 @@ def consider(
     n_sides = 1 if missing_code < 0 else 2
     floor = best[SCORE] * CLEARLY_LESS
     trimmed_best = best[TRIMMED]
+    n_admissible = 0
     for c in range(n_channels):
         running[c] = 0
     for i in range(n_seen):
@@ -108,6 +116,7 @@ def consider(
                 or weight - part_weight < min_weight
             ):
                 continue
+            n_admissible += 1
             part = np.float64(part_weight)
             if formula == BETWEEN:
                 square = 0.0
@@ -123,6 +132,12 @@ def consider(
                 for c in range(n_scored):
                     score = told_step(score, np.float64(running[c]), total_real[c], part, whole)
                 score = larger(score, 0.0)
+            elif formula == TWOING:
+                sum_apart = 0.0
+                for c in range(n_scored):
+                    sums = np.float64(running[c])
+                    sum_apart = apart(sum_apart, sums, total_real[c], part, whole)
+                score = sum_apart * sum_apart * 0.25 / room(part, whole)
             else:
                 left_most = right_most = node_most = 0.0
                 for c in range(n_scored):
@@ -143,6 +158,7 @@ def consider(
             at = base + missing_code * n_channels
             for c in range(n_channels):
                 running[c] -= cells[at + c]
+    return n_admissible
 
 
 @kernel
@@ -180,29 +196,30 @@ def settle(node, best, left, total, missing_weight, shape, score, winner, left_s
 
 
 @kernel
-def feature_at(turn, rank, node, n_drawn, is_found):
+def feature_at(turn, is_ordered, rank, node, n_drawn, is_found):
     """The feature to try at some turn, -1 to skip it; `rank` is empty where all are tried.
 
     Drawn features are tried in their own order, so that ties go to the lower one; the others
-    follow in the order of the draw, until one can be split.
+    follow in the order of the draw, until one can be split. A feature that is not ordered has no
+    thresholds, so it cannot.
     """
     if rank.shape[0] == 0:
-        return turn
+        return turn if is_ordered[turn] else -1
     n_features = rank.shape[1]
     if turn < n_features:
-        return turn if rank[node, turn] < n_drawn else -1
+        return turn if is_ordered[turn] and rank[node, turn] < n_drawn else -1
     if is_found or turn - n_features < n_drawn:
         return -1
     for feature in range(n_features):
         if rank[node, feature] == turn - n_features:
-            return feature
+            return feature if is_ordered[feature] else -1
     return -1
 
 
 @kernel
 def search_hist(
-    begin, end, place, hist, offset, n_values, rank, n_drawn, shape, rules, unit, score, winner,
-    left_sums,
+    begin, end, place, hist, offset, n_values, is_ordered, rank, n_drawn, shape, rules, unit, score,
+    winner, left_sums,
 ):  # fmt: skip
     """The best split of each node from its histogram hist[place], (places * channels,)."""
     is_classes, n_scored, _, n_channels = shape
@@ -228,7 +245,7 @@ def search_hist(
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
-            feature = feature_at(turn, rank, node, n_drawn, best[SCORE] > -np.inf)
+            feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
             if feature < 0:
                 continue
             base = offset[feature] * n_channels
@@ -314,7 +331,7 @@ def fetch_codes(code, by_row, spot, n, row, local):
 @kernel
 def search_rows(
     begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, by_row, spot,
-    n_codes, n_values, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
+    n_codes, n_values, is_ordered, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
 ):  # fmt: skip
     """The best split of each node, of at most `most_rows` rows, straight from its rows.
 
@@ -358,7 +375,7 @@ def search_rows(
         forget(best, left)
         missing_weight = np.int64(0)
         for turn in range(n_turns):
-            feature = feature_at(turn, rank, node, n_drawn, best[SCORE] > -np.inf)
+            feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
             if feature < 0:
                 continue
             codes = local[feature]

@@ -1,7 +1,8 @@
 """Rows to children: a stable partition of the rows of each node, in tiles.
 
 The first kernel finds the child of every row, keeps it as a bit and counts; the second adds counts
-up over tiles; the third moves rows. A row number is read once more, a code never.
+up over tiles; the third moves rows. A row number is read once more, a code never. Where there are
+more than two ways to go, rows are sorted by their numbers, a bit at a time from the lowest up.
 """
 
 import numpy as np
@@ -15,6 +16,10 @@ FIRST, LAST, MOVE, MOVE_TILE, TILE_COLUMNS = 0, 1, 2, 3, 4
 FEATURE, SLOTS, TEST_COLUMNS = 0, 1, 2
 # Columns of the table of bounds: where the rows of a move begin, and how many go left.
 START, N_LEFT, BOUND_COLUMNS = 0, 1, 2
+# Columns of the table of ways: where the counts of a move begin, and the last of them.
+COUNTS, LAST_WAY, WAY_COLUMNS = 0, 1, 2
+# Columns of the table of pieces: where they are, where they go, and how long they are.
+FROM, TO, LENGTH, PIECE_COLUMNS = 0, 1, 2, 3
 
 
 def make_choose(tile_rows):
@@ -133,6 +138,60 @@ def make_move(tile_rows):
             i = uint32(i + n_threads)
 
     return move_rows
+
+
+@kernel
+def count_ways(tile, test, way, numbers, order, code, row_step, feature_step, n_found):
+    """How many rows of each move go which way; a number beyond the last way means the last."""
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    move = uint32(tile[own_tile + MOVE])
+    own_test, own_way = move * TEST_COLUMNS, move * WAY_COLUMNS
+    column = uint64(test[own_test + FEATURE]) * uint64(feature_step)
+    slots, last_way = uint64(test[own_test + SLOTS]), uint64(way[own_way + LAST_WAY])
+    counts = uint64(way[own_way + COUNTS])
+    i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+    while i < last:
+        own_code = uint64(code[uint64(order[i]) * uint64(row_step) + column])
+        to = min(uint64(numbers[slots + own_code]), last_way)
+        cuda.atomic.add(n_found, counts + to, 1)
+        i = uint32(i + cuda.blockDim.x)
+
+
+@kernel
+def pick(piece, source, picked):
+    """Copy pieces of an array; a block has one."""
+    own_piece = uint32(cuda.blockIdx.x) * PIECE_COLUMNS
+    first, out = uint64(piece[own_piece + FROM]), uint64(piece[own_piece + TO])
+    n = uint32(piece[own_piece + LENGTH])
+    i = uint32(cuda.threadIdx.x)
+    while i < n:
+        picked[out + uint64(i)] = source[first + uint64(i)]
+        i = uint32(i + cuda.blockDim.x)
+
+
+@kernel
+def read_codes(n, row, feature, code, row_step, feature_step, found):
+    """The code of a feature in a row, for each pair of them."""
+    i = uint32(cuda.grid(1))
+    while i < n:
+        at = uint64(row[i]) * uint64(row_step) + uint64(feature[i]) * uint64(feature_step)
+        found[i] = code[at]
+        i = uint32(i + cuda.gridsize(1))
+
+
+@kernel
+def copy_rows(n_words, n_rows, row, row_words, words, longer):
+    """The words of all rows, and after them once more those of some rows."""
+    at, width = uint64(cuda.grid(1)), uint64(row_words)
+    n_before = uint64(n_words)
+    n = n_before + uint64(n_rows) * width
+    while at < n:
+        source = at
+        if at >= n_before:
+            copy = (at - n_before) // width
+            source = uint64(row[copy]) * width + (at - n_before - copy * width)
+        longer[at] = words[source]
+        at += uint64(cuda.gridsize(1))
 
 
 @kernel

@@ -3,7 +3,8 @@
 `make_scan` gives a warp to every node and feature: its lanes take neighbouring codes, add them up
 and score them. `make_choose` gives a warp to every node, which takes the best feature and adds up
 what goes left. Both compare as all backends do: larger score (trimmed), then lower feature, then
-lower code, then missing values to the right.
+lower code, then missing values to the right. `make_rate` scans as if rows whose value is missing
+were not there, and tells the best threshold of every feature.
 """
 
 import numpy as np
@@ -24,12 +25,20 @@ from gputree.kernels.cuda.gpu import (
     total,
 )
 
-BETWEEN, INFORMATION, CORRECTED = 0, 1, 2  # numbers of the formulas
-FORMULAS = {"between": BETWEEN, "information": INFORMATION, "corrected": CORRECTED}
+BETWEEN, INFORMATION, CORRECTED, TWOING = 0, 1, 2, 3  # numbers of the formulas
+FORMULAS = {
+    "between": BETWEEN,
+    "information": INFORMATION,
+    "corrected": CORRECTED,
+    "twoing": TWOING,
+}
 
 # What is known of a node's winner, then the sums of its left child: whole numbers, and the bits of
 # a score.
 SCORE, FEATURE, CODE, NEXT, SLOT, LEFT = 0, 1, 2, 3, 4, 5
+# What is known of a feature's best threshold: as above.
+RATE_SCORE, RATE_CODE, RATE_NEXT, RATE_LEFT, RATE_KNOWN, RATE_CUTS = 0, 1, 2, 3, 4, 5
+RATE_COLUMNS = 6
 
 NO_CODE = 2**31 - 1  # above every code: loses all ties
 
@@ -47,22 +56,78 @@ def weight_at(sums, at, is_classes, n_scored):
     return weight
 
 
-def make_scan(formula):
-    """Score all candidates of a formula."""
-    forms = formulas()
-    trim, larger = forms.trim, forms.larger
-    apart_step, room, told_step = forms.apart_step, forms.room, forms.told_step
+@function
+def next_code(hist, base, n_channels, code, n_known, is_classes, n_scored, lane):
+    """The smallest code above one that occurs in the node, NO_CODE where there is none."""
+    following = np.int64(NO_CODE)
+    k = np.int64(lane)
+    while k < n_known:
+        if k > code and k < following:
+            own_weight = np.int64(0)
+            if is_classes:
+                for c in range(n_scored):
+                    own_weight += hist[base + k * n_channels + c]
+            else:
+                own_weight = np.int64(hist[base + k * n_channels])
+            if own_weight > 0:
+                following = k
+        k += WARP
+    distance = 1
+    while distance < WARP:
+        following = min(following, other_lane(following, distance))
+        distance *= 2
+    return following
 
-    @function
-    def better(trimmed, key, other_trimmed, other_key):
-        """Whether the other candidate wins; keys are 2 * code + side."""
-        return other_trimmed > trimmed or (other_trimmed == trimmed and other_key < key)
+
+@function
+def sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of):
+    """Write the sums of all codes to the board, by channel."""
+    step = uint64(n_channels)
+    c = uint32(0)
+    while c < n_channels:
+        own = np.int64(0)
+        code = lane
+        while code < n_codes:
+            own += hist[base + uint64(code) * step + c]
+            code = uint32(code + WARP)
+        own = total(own)
+        if lane == 0:
+            board[whole_of + c] = own
+        c = uint32(c + 1)
+    sync_warp()
+
+
+@function
+def better(trimmed, key, other_trimmed, other_key):
+    """Whether the other candidate wins; the lower key where scores tie."""
+    return other_trimmed > trimmed or (other_trimmed == trimmed and other_key < key)
+
+
+@function
+def least_of(weight, least_share, most_least_weight, min_weight):
+    """The least weight of a child: a share of the weight between two bounds, rounded up."""
+    least = multiply(np.float64(weight), least_share)
+    if least > most_least_weight:
+        least = np.float64(most_least_weight)
+    whole = np.int64(least)
+    if np.float64(whole) < least:
+        whole += 1
+    return max(whole, np.int64(min_weight))
+
+
+def make_scores(formula):
+    """Functions of a formula: one that adds the channels up, one that makes a score of them."""
+    forms = formulas()
+    larger, apart = forms.larger, forms.apart
+    apart_step, room, told_step = forms.apart_step, forms.room, forms.told_step
 
     @function
     def add_channel(x, y, most, left, sums, part, whole):
         """What `score` needs, with one channel more."""
         if formula == BETWEEN:
             x = apart_step(x, left, sums, part, whole)
+        elif formula == TWOING:
+            x = apart(x, left, sums, part, whole)
         elif formula == INFORMATION:
             if 0.0 < part < whole:
                 x = told_step(x, left, sums, part, whole)
@@ -71,12 +136,43 @@ def make_scan(formula):
         return x, y, most
 
     @function
+    def add_channels(
+        hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry, whole_of
+    ):  # fmt: skip
+        """What `score` needs of the codes at hand; what lies below them moves on to the next."""
+        x, y, most = 0.0, 0.0, 0.0
+        s = uint32(0)
+        while s < n_scored:
+            c = uint32(first + s)
+            own = np.int64(hist[at + c]) if is_known else np.int64(0)
+            running = board[carry + c] + scan(own)
+            sync_warp()
+            if lane == WARP - 1:
+                board[carry + c] = running
+            sync_warp()
+            left = multiply(np.float64(running), unit[s])
+            sums = multiply(np.float64(board[whole_of + c]), unit[s])
+            x, y, most = add_channel(x, y, most, left, sums, part, whole)
+            s = uint32(s + 1)
+        return x, y, most
+
+    @function
     def score(x, y, most, part, whole):
         if formula == BETWEEN:
             return x / room(part, whole)
+        if formula == TWOING:
+            return multiply(multiply(x, x), 0.25) / room(part, whole)
         if formula == INFORMATION:
             return larger(x, 0.0)
         return x + y - most
+
+    return add_channels, score
+
+
+def make_scan(formula):
+    """Score all candidates of a formula."""
+    trim = formulas().trim
+    add_channels, score = make_scores(formula)
 
     @kernel
     def scan_features(
@@ -96,18 +192,7 @@ def make_scan(formula):
         board = cuda.shared.array(0, int64)
         carry = uint32(warp * 2 * n_channels)  # what lies below the codes at hand, by channel
         whole_of = uint32(carry + n_channels)  # the node's sums, by channel
-        c = uint32(0)
-        while c < n_channels:
-            own = np.int64(0)
-            code = lane
-            while code < n_codes:
-                own += hist[base + uint64(code) * step + c]
-                code = uint32(code + WARP)
-            own = total(own)
-            if lane == 0:
-                board[whole_of + c] = own
-            c = uint32(c + 1)
-        sync_warp()
+        sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of)
         weight = weight_at(board, whole_of, is_classes, n_scored)
         n_rows = board[whole_of + last] if counts_rows else weight
         lost_weight, lost_rows = np.int64(0), np.int64(0)
@@ -117,7 +202,7 @@ def make_scan(formula):
         whole = np.float64(weight)
         best_trimmed, best_score, best_key = -np.inf, -np.inf, int32(NO_CODE)
         # Candidates with missing values to the right and, where there are any, to the left: then
-        # they lie below all codes.
+        # they lie below all codes. A key is 2 * code + side.
         side, n_sides = uint32(0), uint32(2 if lost_weight > 0 else 1)
         while side < n_sides:
             below_weight = lost_weight if side > 0 else np.int64(0)
@@ -144,20 +229,10 @@ def make_scan(formula):
                     part_rows = below_rows + scan(own_rows)
                     below_rows = last_lane(part_rows)
                 part = np.float64(part_weight)
-                x, y, most = 0.0, 0.0, 0.0
-                s = uint32(0)
-                while s < n_scored:
-                    c = uint32(first + s)
-                    own = np.int64(hist[at + c]) if is_known else np.int64(0)
-                    running = board[carry + c] + scan(own)
-                    sync_warp()
-                    if lane == WARP - 1:
-                        board[carry + c] = running
-                    sync_warp()
-                    left = multiply(np.float64(running), unit[s])
-                    sums = multiply(np.float64(board[whole_of + c]), unit[s])
-                    x, y, most = add_channel(x, y, most, left, sums, part, whole)
-                    s = uint32(s + 1)
+                x, y, most = add_channels(
+                    hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry,
+                    whole_of,
+                )  # fmt: skip
                 has_rows = part_rows >= min_rows and n_rows - part_rows >= min_rows
                 has_weight = part_weight >= min_weight and weight - part_weight >= min_weight
                 if own_weight > 0 and has_rows and has_weight:
@@ -183,11 +258,100 @@ def make_scan(formula):
     return scan_features
 
 
+def make_rate(formula):
+    """Score the thresholds of a formula among known values."""
+    trim = formulas().trim
+    add_channels, score = make_scores(formula)
+
+    @kernel
+    def rate_features(
+        n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
+        n_channels, unit, min_rows, min_weight, least_share, most_least_weight, rate,
+    ):  # fmt: skip
+        lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
+        item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
+        # Warps beyond the last item repeat it, so that all warps call the primitives alike.
+        item = min(item, uint32(n_nodes * n_features - 1))
+        node, feature = uint32(item // uint32(n_features)), uint32(item % uint32(n_features))
+        step, n_known = uint64(n_channels), uint32(n_values[feature])
+        base = uint64(node) * uint64(stride) + uint64(offset[feature]) * step
+        first, last = uint32(0 if is_classes else 1), uint32(n_channels - 1)
+        board = cuda.shared.array(0, int64)
+        carry = uint32(warp * 2 * n_channels)  # what lies below the codes at hand, by channel
+        whole_of = uint32(carry + n_channels)  # sums of the known values, by channel
+        c = lane
+        while c < n_channels:
+            board[carry + c] = np.int64(0)
+            c = uint32(c + WARP)
+        sum_codes(hist, base, n_known, n_channels, lane, board, whole_of)
+        weight = weight_at(board, whole_of, is_classes, n_scored)
+        n_rows = board[whole_of + last] if counts_rows else weight
+        least = least_of(weight, least_share, most_least_weight, min_weight)
+        whole = np.float64(weight)
+        best_trimmed, best_score, best_code = -np.inf, -np.inf, int32(NO_CODE)
+        best_part, n_cuts = np.int64(0), np.int64(0)
+        below_weight, below_rows = np.int64(0), np.int64(0)
+        chunk = uint32(0)
+        while chunk < n_known:
+            code = uint32(chunk + lane)
+            is_known = code < n_known
+            at = base + uint64(code) * step
+            own_weight = np.int64(0)
+            if is_known:
+                own_weight = weight_at(hist, at, is_classes, n_scored)
+            part_weight = below_weight + scan(own_weight)
+            below_weight = last_lane(part_weight)
+            part_rows = part_weight
+            if counts_rows:
+                own_rows = np.int64(hist[at + last]) if is_known else np.int64(0)
+                part_rows = below_rows + scan(own_rows)
+                below_rows = last_lane(part_rows)
+            part = np.float64(part_weight)
+            x, y, most = add_channels(
+                hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry, whole_of
+            )
+            has_rows = part_rows >= min_rows and n_rows - part_rows >= min_rows
+            has_weight = part_weight >= least and weight - part_weight >= least
+            if own_weight > 0 and has_rows and has_weight:
+                n_cuts += 1
+                found = score(x, y, most, part, whole)
+                trimmed = trim(found)
+                if better(best_trimmed, best_code, trimmed, int32(code)):
+                    best_trimmed, best_score, best_code = trimmed, found, int32(code)
+                    best_part = part_weight
+            chunk = uint32(chunk + WARP)
+        distance = 1
+        while distance < WARP:
+            trimmed = other_lane(best_trimmed, distance)
+            found = other_lane(best_score, distance)
+            other_code = other_lane(best_code, distance)
+            other_part = other_lane(best_part, distance)
+            if better(best_trimmed, best_code, trimmed, other_code):
+                best_trimmed, best_score, best_code = trimmed, found, other_code
+                best_part = other_part
+            distance *= 2
+        n_cuts = total(n_cuts)
+        begin = np.int64(base)
+        following = next_code(
+            hist, begin, n_channels, best_code, n_known, is_classes, n_scored, lane
+        )
+        if lane == 0:
+            out = uint64(item) * uint64(RATE_COLUMNS)
+            rate[out + RATE_SCORE] = bits_of(best_score)
+            rate[out + RATE_CODE] = best_code if n_cuts > 0 else 0
+            rate[out + RATE_NEXT] = following if following < NO_CODE else -1
+            rate[out + RATE_LEFT] = best_part
+            rate[out + RATE_KNOWN] = weight
+            rate[out + RATE_CUTS] = n_cuts
+
+    return rate_features
+
+
 def make_choose():
     """Take the best feature of each node, and add up what goes left."""
 
     @function
-    def better(is_drawn, trimmed, order, feature, other_drawn, other_trimmed, other_order, other):
+    def wins(is_drawn, trimmed, order, feature, other_drawn, other_trimmed, other_order, other):
         """Whether the other feature wins: any that was drawn, else the first in the draw."""
         if other_trimmed == -np.inf or trimmed == -np.inf:
             return other_trimmed > trimmed
@@ -215,9 +379,7 @@ def make_choose():
             order = np.int64(rank[item]) if has_rank else np.int64(0)
             is_drawn = 1 if order < n_drawn else 0
             trimmed = trimmed_of[item]
-            if better(
-                best_drawn, best_trimmed, best_order, best, is_drawn, trimmed, order, feature
-            ):
+            if wins(best_drawn, best_trimmed, best_order, best, is_drawn, trimmed, order, feature):
                 best, best_drawn, best_order = feature, is_drawn, order
                 best_trimmed, best_score, best_key = trimmed, score_of[item], key_of[item]
             feature += WARP
@@ -229,7 +391,7 @@ def make_choose():
             trimmed = other_lane(best_trimmed, distance)
             score = other_lane(best_score, distance)
             key = other_lane(best_key, distance)
-            if better(best_drawn, best_trimmed, best_order, best, drawn, trimmed, order, other):
+            if wins(best_drawn, best_trimmed, best_order, best, drawn, trimmed, order, other):
                 best, best_drawn, best_order = other, drawn, order
                 best_trimmed, best_score, best_key = trimmed, score, key
             distance *= 2
@@ -261,24 +423,7 @@ def make_choose():
             if lane == 0:
                 winner[out + LEFT + c] = left
         lost = total(lost)
-        # The next code that occurs in the node.
-        following = np.int64(NO_CODE)
-        k = lane
-        while k < n_known:
-            if k > code and k < following:
-                own_weight = np.int64(0)
-                if is_classes:
-                    for c in range(n_scored):
-                        own_weight += hist[base + k * n_channels + c]
-                else:
-                    own_weight = np.int64(hist[base + k * n_channels])
-                if own_weight > 0:
-                    following = k
-            k += WARP
-        distance = 1
-        while distance < WARP:
-            following = min(following, other_lane(following, distance))
-            distance *= 2
+        following = next_code(hist, base, n_channels, code, n_known, is_classes, n_scored, lane)
         if lane == 0:
             winner[out + SCORE] = bits_of(best_score)
             winner[out + FEATURE] = best

@@ -17,7 +17,7 @@ from gputree.data.cuts import bin_table
 from gputree.data.number_line import Buckets, bucket_of
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Channels, Target, class_target, value_target
-from gputree.dtypes import OUTSIDE
+from gputree.dtypes import OUTSIDE, SLOT
 from gputree.tree.tree import Tree
 
 NAN, INF = np.nan, np.inf
@@ -151,8 +151,9 @@ def to_two(node, feature, first_child, table):
         np.array([node]),
         np.array([feature]),
         np.array([first_child]),
+        np.array([2]),
         ROOT,
-        np.array(table, np.uint8),
+        np.array(table, SLOT),
     )
 
 
@@ -581,8 +582,9 @@ def test_several_nodes_move_at_once_each_by_a_feature_of_its_own(backend):
         node=np.array([2, 1]),
         feature=np.array([2, 1]),
         first_child=np.array([5, 3]),
+        n_children=np.array([2, 2]),
         start=np.array([0, 3]),
-        table=np.array([0, 1, 1, 0, 1], np.uint8),
+        table=np.array([0, 1, 1, 0, 1], SLOT),
     )
     assert backend.leaves(backend.route(rows, moves)).tolist() == [3, 4, 5, 6]
 

@@ -1,18 +1,22 @@
 """Threads, chunks, and the size from which nodes are summed change nothing in a model."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends import cpu, cpu_lists, cpu_rows, cpu_sums, registry
+from gputree.backends import cpu, cpu_lists, cpu_rows, cpu_sums, registry, workers
+from gputree.backends.contract import Moves, Search
 from gputree.backends.cpu import CpuBackend
 from gputree.backends.cpu_values import as_matrix
 from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
+from gputree.dtypes import SLOT, STAY
 from gputree.formulas import HOST
 from gputree.growth.builder import grow
-from gputree.growth.finish import finish
+from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.cpu import split
 
@@ -40,7 +44,7 @@ def model(backend, X, target, max_bins=255, **rules):
     bins, data = bin_table(backend, table, target.weight, max_bins)
     grown = grow(backend, data, bins, target, Rules("between", **rules), 10**7)
     impurity = "gini" if target.channels.is_classes else None
-    tree = finish(grown, target, backend.leaves(grown.rows), impurity)
+    tree = finish(grown, target, backend.leaves(grown.rows), Finish(impurity))
     assert tree.n_nodes > 20
     arrays = [getattr(tree, name) for name in tree.DTYPES]
     return [array.tobytes() for array in arrays], backend.apply(tree, table).tolist()
@@ -105,6 +109,132 @@ def test_sizes_that_make_kernels_fast_do_not_change_a_model(monkeypatch, sizes):
     assert model(CpuBackend(2), X, target) == usual
 
 
+@pytest.mark.parametrize("direct_rows", [0, 10_000], ids=["by sums", "by rows"])
+@pytest.mark.parametrize("order", [None, (0, 1, 2, 3), (3, 2, 1, 0)], ids=str)
+@pytest.mark.parametrize("kind", ["two classes", *KINDS])
+def test_features_without_an_order_are_not_split(monkeypatch, direct_rows, order, kind):
+    """The best feature is not ordered; one is drawn, and the next one where it cannot be split."""
+    X, y, weight = example(900, 40)
+    target = {"two classes": class_target(y > 1, 2, None), **targets(y, weight)}[kind]
+    monkeypatch.setattr(cpu, "DIRECT_ROWS", direct_rows)
+    rank = None if order is None else np.array([order])
+    found = []
+    for is_ordered in (np.array([False, True, False, True]), None):
+        search = Search("between", 1, 0, 1, rank, is_ordered)
+        for backend in (CpuBackend(2), NUMPY):
+            _, rows = begun(backend, X, target)
+            splits = backend.best_splits(backend.tally(rows, np.zeros(1, np.int64)), search)
+            found.append([getattr(splits, field.name).tolist() for field in fields(splits)])
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    assert found[0][1] in ([1], [3])
+    assert found[0] != found[2] or order == (3, 2, 1, 0)
+
+
+# Many children, rows that stay, and copies.
+
+
+def begun(backend, X, target):
+    bins, data = bin_table(backend, table_of(X), target.weight, 255)
+    return bins, backend.begin(data, bins, target)
+
+
+def to_three_children(bins, node, feature, first_child):
+    """Moves by the third column, whose values are 0, 1 and 2, or by the last, which has gaps."""
+    node, feature = np.array(node), np.array(feature)
+    by_value = np.arange(bins.n_codes[3]) % 3
+    by_value[-1] = STAY
+    table = np.concatenate([by_value if f == 3 else [2, 0, 1] for f in feature])
+    start = np.cumsum(bins.n_codes[feature]) - bins.n_codes[feature]
+    first = first_child + 3 * np.arange(len(node))
+    return Moves(node, feature, first, np.full(len(node), 3), start, table.astype(SLOT))
+
+
+def divided_twice(backend, X, target):
+    """At node 0 a third of those who stayed, nodes 1 and 3 divided, node 2 as it was."""
+    bins, rows = begun(backend, X, target)
+    rows = backend.route(rows, to_three_children(bins, [0], [3], 1))
+    moves = to_three_children(bins, [0, 1, 3], [2, 2, 3], 4)
+    moves.table[1] = STAY
+    return backend.route(rows, moves)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("chunk_rows", [1, 7, 100, 10**6])
+def test_threads_and_chunks_do_not_change_the_lists_of_many_children(
+    monkeypatch, n_threads, chunk_rows
+):
+    X, y, _ = example(900, 40)
+    target = class_target(y, 4, None)
+    nodes = np.arange(13)
+    expected = NUMPY.rows_at(divided_twice(NUMPY, X, target), nodes)
+    monkeypatch.setattr(cpu_rows, "CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(workers, "LEAST_WORK", 1)
+    backend = CpuBackend(n_threads)
+    found = backend.rows_at(divided_twice(backend, X, target), nodes)
+    assert_array_equal(found[1], expected[1])
+    assert_array_equal(found[0], expected[0])  # in the same order, too
+    assert (found[1][[0, 2, 5, 6, 7, 8, 9]] > 0).all()
+
+
+def test_two_children_are_told_apart_alike_whether_or_not_another_node_has_three():
+    X, y, _ = example(900, 40)
+    backend, target = CpuBackend(2), class_target(y, 4, None)
+    bins, rows = begun(backend, X, target)
+    rows = backend.route(rows, to_three_children(bins, [0], [3], 1))
+    table = np.array([1, 0, 0, 2, 0, 1], SLOT)
+    alone = Moves(*(np.array([n]) for n in (1, 2, 4, 2, 0)), table[:3])
+    both = Moves(*(np.array(n) for n in ([1, 2], [2, 2], [4, 6], [2, 3], [0, 3])), table)
+    found = [backend.rows_at(backend.route(rows, m), np.array([4, 5])) for m in (alone, both)]
+    assert_array_equal(found[0][1], found[1][1])
+    assert_array_equal(found[0][0], found[1][0])
+
+
+@pytest.mark.parametrize("is_laid_out", [False, True])
+def test_copies_have_the_codes_of_their_rows_wherever_those_lie(monkeypatch, is_laid_out):
+    """Copies of copies, too; and what there was before is left as it was."""
+    X, y, weight = example(900, 40)
+    target = class_target(y, 4, weight + 1.0, divides_rows=True)
+    monkeypatch.setattr(cpu, "DIRECT_ROWS", 10_000)
+    search = Search("between", 1, 0, 4, None)
+    found = []
+    for backend in (CpuBackend(2), NUMPY):
+        before = rows = divided_twice(backend, X, target)
+        if is_laid_out:
+            backend.best_splits(backend.tally(rows, np.flatnonzero(rows.n_rows)), search)
+        for source in (0, 4):
+            row, _ = backend.rows_at(rows, np.array([source]))
+            copied, node = np.repeat(row, 2), np.tile([4, 5], len(row))
+            share = np.tile([1, 2], len(row))
+            rows = backend.disperse(rows, np.array([source]), copied, node, share)
+        for each in (rows, before):
+            nodes = np.flatnonzero(each.n_rows)
+            hist = backend.tally(each, nodes)
+            found.append(backend.rate(hist, search).score.tobytes())
+            found.append(backend.best_splits(hist, search).left.tolist())
+            found.append([part.tolist() for part in backend.rows_at(each, nodes)])
+            found.append(backend.leaves(each).tolist())
+    assert found[:8] == found[8:]
+
+
+def test_rows_that_were_taken_out_are_still_where_they_were_before(monkeypatch):
+    """Codes that are laid out for the rows that are left are not taken for those of all rows."""
+    X, y, _ = example(900, 40)
+    backend, target = CpuBackend(2), class_target(y, 4, None)
+    monkeypatch.setattr(cpu, "DIRECT_ROWS", 10_000)
+    search, root, none = Search("between", 1, 0, 4, None), np.zeros(1, np.int64), np.arange(0)
+    _, fresh = begun(backend, X, target)
+    expected = backend.best_splits(backend.tally(fresh, root), search)
+    bins, whole = begun(backend, X, target)
+    rows = backend.route(whole, to_three_children(bins, [0], [3], 1))
+    rows = backend.disperse(rows, np.array([0, 1]), none, none)
+    assert rows.n_rows[:2].tolist() == [0, 0]
+    backend.best_splits(backend.tally(rows, np.array([2, 3])), search)
+    found = backend.best_splits(backend.tally(whole, root), search)
+    assert found.score.tobytes() == expected.score.tobytes()
+    assert_array_equal(found.left, expected.left)
+
+
 @pytest.mark.parametrize(("n_rows", "max_bins"), [(60, 20), (200, 255), (250, 4_000)])
 def test_small_nodes_list_their_codes_in_order_however_many_there_are(n_rows, max_bins):
     """Few codes, many of 256, and many of 4,000 are put in order in different ways."""
@@ -119,7 +249,7 @@ def test_small_nodes_list_their_codes_in_order_however_many_there_are(n_rows, ma
         bins, data = bin_table(backend, table, None, max_bins)
         target = class_target(label, 3, weight)
         grown = grow(backend, data, bins, target, Rules("between"), 10**7)
-        trees.append(finish(grown, target, backend.leaves(grown.rows), "gini"))
+        trees.append(finish(grown, target, backend.leaves(grown.rows), Finish("gini")))
     assert trees[0].n_nodes > 10
     assert trees[0].threshold.tobytes() == trees[1].threshold.tobytes()
     assert trees[0].value.tobytes() == trees[1].value.tobytes()
@@ -240,8 +370,8 @@ def test_one_class_stands_for_both_only_where_products_are_exact():
         score, winner, left = np.empty(1), np.empty((1, 4), np.int64), np.empty((1, 2), np.int64)
         split.search_hist(
             0, 1, np.zeros(1, np.int64), counts.reshape(1, -1), np.array([0, 4]), np.array([4]),
-            np.empty((0, 0), np.int64), 1, (True, 2, False, 2), (split.BETWEEN, 1, 1), np.ones(2),
-            score, winner, left,
+            np.ones(1, np.bool_), np.empty((0, 0), np.int64), 1, (True, 2, False, 2),
+            (split.BETWEEN, 1, 1), np.ones(2), score, winner, left,
         )  # fmt: skip
         total = counts.sum(axis=0).astype(float)
         parts = np.cumsum(counts, axis=0)[:3].astype(float)

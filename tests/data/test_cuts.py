@@ -521,9 +521,13 @@ def test_numbers_of_bins_at_the_bounds_are_taken(max_bins):
 
 
 @pytest.mark.parametrize("listed_rows", [0, 10])
-def test_a_column_without_a_known_value_is_refused_by_name(monkeypatch, listed_rows):
+def test_a_column_without_a_known_value_has_one_code_for_values_and_one_for_missing(
+    monkeypatch, listed_rows
+):
     monkeypatch.setattr(cut_module, "LISTED_ROWS", listed_rows)
-    with pytest.raises(ValueError, match="column 'x1' has no known value; drop it"):
-        bin_table(NUMPY, table([1.0, 2.0], [NAN, NAN]), None, 5)
-    with pytest.raises(ValueError, match="column 'x1' has no known value; drop it"):
-        bin_table(NUMPY, table([1.0, 2.0], [NAN, 3.0]), np.array([1, 0]), 5)
+    bins, data = bin_table(NUMPY, table([1.0, 2.0], [NAN, NAN]), None, 5)
+    assert (bins.n_values[1], bins.n_codes[1]) == (1, 2)
+    assert data[1].tolist() == [1, 1]
+    bins, data = bin_table(NUMPY, table([1.0, 2.0], [NAN, 3.0]), np.array([1, 0]), 5)
+    assert (bins.n_values[1], bins.n_codes[1]) == (1, 2)
+    assert data[1].tolist() == [1, 0]

@@ -7,6 +7,7 @@ import pytest
 from gputree import Dataset, DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.backends.registry import choose
 from gputree.data.dataset import read_weights
+from gputree.data.table import Kind
 
 NAN = np.nan
 
@@ -99,10 +100,13 @@ def test_a_dataset_computes_where_it_was_asked_to():
     assert data.reason == "backend='array_api_strict' was asked for"
 
 
-def test_a_nominal_column_is_refused_by_name():
-    frame = pd.DataFrame({"size": [1.0, 2.0], "colour": pd.Categorical(["red", "blue"])})
-    with pytest.raises(ValueError, match="column 'colour' is nominal"):
-        Dataset(frame)
+def test_a_nominal_column_has_a_code_a_level():
+    frame = pd.DataFrame({"size": [1.0, 2.0], "colour": pd.Categorical(["red", None])})
+    data = Dataset(frame.astype({"colour": pd.CategoricalDtype(["red", "blue", "green"])}))
+    colour = data.bins.features[1]
+    assert colour.kind is Kind.NOMINAL
+    assert colour.levels == ("red", "blue", "green")
+    assert (colour.n_values, colour.n_codes) == (3, 4)
 
 
 def test_an_ordered_category_is_welcome():

@@ -854,11 +854,29 @@ def test_numeric_levels_are_matched_by_value(values):
 )
 def test_values_not_seen_at_fit_are_refused(make):
     schema = fitted(ORDERED[0])
-    with pytest.raises(ValueError, match=r"Column 'a' \(position 0\) holds 1 .*at fit: 'v'\. Fit"):
+    with pytest.raises(ValueError, match=r"Column 'a' \(position 0\) holds 1 .*at fit: 'v'\. Take"):
         read_table(make(["x", "v", None, "v"]), like=schema)
-    match = r"holds 7 value\(s\) not seen at fit: ('\d', ){4}'\d', \.\.\.\. Fit with .*missing"
+    match = r"holds 7 value\(s\) not seen at fit: ('\d', ){4}'\d', \.\.\.\. Take them as missing"
     with pytest.raises(ValueError, match=match):
         read_table(make(list("y1234567")), like=schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "unknown", "other"),
+    [
+        (Kind.NOMINAL, "missing", MISSING_LEVEL),
+        (Kind.NOMINAL, "majority", 2),
+        (Kind.ORDINAL, "missing", MISSING_LEVEL),
+        (Kind.ORDINAL, "majority", MISSING_LEVEL),  # no place in the order is known
+    ],
+)
+def test_values_not_seen_at_fit_become_missing_or_get_the_number_after_the_last(
+    kind, unknown, other
+):
+    schema = Schema(("a",), (kind,), (("x", "y"),), (False,), unknown)
+    column = only_column(pd.DataFrame({"a": ["y", "v", None, "x"]}), like=schema)
+    expected = np.array([1, other, MISSING_LEVEL, 0], LEVEL)
+    assert_array_equal(column.values, expected, strict=True)
 
 
 def test_mixed_values_at_predict_are_reported_as_unknown():

@@ -9,7 +9,13 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
-from gputree import BackendUnavailable, Dataset, DecisionTreeClassifier, DecisionTreeRegressor
+from gputree import (
+    BackendUnavailable,
+    Dataset,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ID3Classifier,
+)
 from gputree.data.inputs import check_size
 
 pd = pytest.importorskip("pandas")
@@ -77,16 +83,10 @@ TABLES = {
     "sparse": table(r"[Ss]parse.*dense.*toarray", scipy.sparse.csr_matrix(X), error=TypeError),
     "sparse-array": table(r"[Ss]parse.*dense.*toarray", scipy.sparse.csr_array(X), error=TypeError),
     "lazy": table(r"LazyFrame.*collect", pl.LazyFrame(X), error=TypeError),
-    "all-missing": table(r"'x1' has no known value.*drop", with_entry(X, np.s_[:, 1], NAN)),
-    "all-missing-named": table(r"'size' has no known value.*drop", FRAME[["size"]] * NAN),
-    "missing-where-it-counts": table(
-        r"'x1' has no known value", with_entry(X, np.s_[1:, 1], NAN), weight=[0, 1, 1, 1, 1, 1]
-    ),
     "text": table(r"'colour'.*strings.*`category`.*OrdinalEncoder", FRAME),
     "text-object": table(r"'x1'.*strings.*categorical_features", FRAME.to_numpy(object)),
     "text-polars": table(r"'colour'.*strings.*`category`", pl.from_pandas(FRAME)),
     "text-pyarrow": table(r"'colour'.*strings", pa.Table.from_pandas(FRAME)),
-    "nominal": table(r"'colour' is nominal.*order.*OneHotEncoder", colours("category")),
     "time": table(
         r"'colour'.*time.*elapsed", FRAME.assign(colour=pd.date_range("2020", periods=6))
     ),
@@ -151,6 +151,44 @@ def test_a_bad_table_target_or_weight_is_refused_with_the_reason(bad):
         bad.fit(bad.kind())
 
 
+@pytest.mark.parametrize("missing", ["direction", "category", "fractional", "surrogate"])
+@pytest.mark.parametrize(
+    ("table", "weight"),
+    [
+        (with_entry(X, np.s_[:, 0], NAN), None),
+        (with_entry(X, np.s_[1:, 0], NAN), [0, 1, 1, 1, 1, 1]),
+        (FRAME[["size"]].assign(more=FRAME["size"] * NAN)[["more", "size"]], None),
+        (colours("category").assign(colour=None).astype({"colour": "category"}), None),
+    ],
+    ids=["array", "missing-where-it-counts", "frame", "category"],
+)
+def test_a_column_without_a_known_value_is_accepted_and_never_split(table, weight, missing):
+    model = DecisionTreeClassifier(missing=missing).fit(table, Y, weight)
+    tree = model.tree_
+    empty = 1 if "colour" in getattr(table, "columns", ()) else 0
+    assert tree.n_leaves > 1
+    assert (tree.feature[~tree.is_leaf] != empty).all()
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("nominal", ["subset", "multiway"])
+def test_a_nominal_column_is_split(kind, nominal):
+    table = colours("category")[["colour"]]
+    y = (table["colour"] == table["colour"][0]).to_numpy().astype(int)
+    model = kind(nominal=nominal).fit(table, y)
+    assert model.get_depth() == 1
+    assert model.predict(table).tolist() == y.tolist()
+
+
+def test_ways_that_do_not_go_together_are_refused_with_what_does():
+    for params, match in [
+        ({"nominal": "multiway", "criterion": "twoing"}, r"twoing.*nominal='subset'"),
+        ({"nominal": "multiway", "missing": "surrogate"}, r"surrogates.*missing='fractional'"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            DecisionTreeClassifier(**params).fit(X, Y)
+
+
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
 def test_a_target_must_be_given(kind):
     with pytest.raises(ValueError, match=r"requires y .*target y is None.*Dataset"):
@@ -176,9 +214,16 @@ EITHER = {
     "device": ["gpu", "cuda:x", "CUDA", None, 0],
     "backend": ["foo", 3, ["numpy"]],
     "n_jobs": [0, 1.5, "a", True],
+    "nominal": ["foo", None, 1],
+    "subset_search": ["foo", None],
+    "max_exact_levels": [1, 21, 2.5, "a"],
+    "missing": ["foo", None, NAN],
+    "max_surrogates": [-1, 1.5, None],
+    "unknown_category": ["foo", None, -1],
 }
 CLASSES_ONLY = {
     "criterion": ["squared_error"],
+    "greedy_length": [0, 1.5, "a"],
     "class_weight": ["foo", [1, 2], 3, {0: -1.0}, {0: NAN}, {5: 1.0}, {0: 0.0, 1: 0.0}],
     "priors": [
         *("foo", None, 3, ["a", "b"]),
@@ -192,7 +237,8 @@ BAD_PARAMS = [
         (DecisionTreeClassifier, EITHER),
         (DecisionTreeRegressor, EITHER),
         (DecisionTreeClassifier, CLASSES_ONLY),
-        (DecisionTreeRegressor, {"criterion": ["gini"]}),
+        (DecisionTreeRegressor, {"criterion": ["gini", "twoing"]}),
+        (DecisionTreeRegressor, {"missing": ["fractional"], "subset_search": ["greedy"]}),
     ]
     for name, values in params.items()
     for value in values
@@ -207,7 +253,10 @@ def test_a_parameter_out_of_range_is_refused_by_name(kind, name, value):
 
 def test_the_error_for_a_parameter_says_what_would_be_right():
     for params, match in [
-        ({"criterion": "foo"}, r"criterion='foo' is unknown; choose from entropy, error, gini"),
+        (
+            {"criterion": "foo"},
+            r"='foo' is unknown; choose from entropy, error, gain_ratio, gini",
+        ),
         ({"max_depth": 0}, r"max_depth=0: an integer of at least 1 or None is needed"),
         ({"max_features": 0}, r"an integer of at least 1, a share in \(0.0, 1.0\], 'sqrt', 'log2'"),
         ({"max_bins": 70_000}, r"max_bins=70000.* 2.*65535"),
@@ -329,9 +378,10 @@ def test_an_array_of_another_width_is_refused():
         model.predict(X[:, :1])
 
 
-def test_an_unknown_level_is_refused_by_column_and_value():
+def test_an_unknown_level_is_refused_by_column_and_value_where_that_is_asked_for():
     sizes = pd.CategoricalDtype(["s", "m", "l"], ordered=True)
-    model = DecisionTreeClassifier().fit(pd.DataFrame({"size": list("smlsml")}, dtype=sizes), Y)
+    model = DecisionTreeClassifier(unknown_category="error")
+    model.fit(pd.DataFrame({"size": list("smlsml")}, dtype=sizes), Y)
     with pytest.raises(ValueError, match=r"'size'.*not seen at fit: 'xl'"):
         model.predict(pd.DataFrame({"size": ["s", "xl"]}))
 
@@ -346,6 +396,8 @@ def test_an_unknown_level_is_refused_by_column_and_value():
         lambda model: model.get_n_leaves(),
         lambda model: model.feature_importances_,
         lambda model: model.export_text(),
+        lambda model: model.export_graphviz(),
+        lambda model: model.plot(),
         lambda model: model.to_bytes(),
         lambda model: model.save("never-written"),
     ],
@@ -367,3 +419,70 @@ def test_more_rows_than_can_be_numbered_are_refused():
 def test_the_number_of_cells_is_not_limited():
     check_size(3_000_000, 1_000)
     check_size(2**31 - 1, 2**31 - 1)
+
+
+# Ways that do not go together.
+
+
+def categories(n_levels, n_rows=50):
+    return pd.DataFrame({"town": pd.Categorical(np.arange(n_rows) % n_levels, range(n_levels))})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nominal": "multiway", "criterion": "twoing"}, "two children.*nominal='subset'"),
+        ({"nominal": "multiway", "missing": "surrogate"}, "split in two.*missing='fractional'"),
+        ({"missing": "nothing"}, "missing='nothing' is unknown; choose from category, direction"),
+        ({"nominal": "both"}, "nominal='both' is unknown"),
+        ({"subset_search": "best"}, "subset_search='best' is unknown"),
+        ({"unknown_category": "new"}, "unknown_category='new' is unknown"),
+        ({"max_exact_levels": 40}, "max_exact_levels=40.*never end"),
+        ({"greedy_length": 0}, "greedy_length=0: an integer of at least 1"),
+        ({"max_surrogates": -1}, "max_surrogates=-1: an integer of at least 0"),
+        ({"subset_search": "exact"}, "column 'town' has 30 levels.*use 'auto'"),
+    ],
+)
+def test_ways_that_do_not_go_together_are_refused(options, message):
+    model = DecisionTreeClassifier(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(categories(30), np.arange(50) % 3)
+    assert not hasattr(model, "tree_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": "fractional"}, "a regression has missing='direction'"),
+        ({"criterion": "twoing"}, "criterion='twoing' is unknown"),
+    ],
+)
+def test_ways_of_class_trees_are_refused_for_numbers(options, message):
+    with pytest.raises(ValueError, match=message):
+        DecisionTreeRegressor(**options).fit(categories(5), np.arange(50.0))
+
+
+def test_more_branches_than_a_node_can_have_are_refused():
+    with pytest.raises(ValueError, match=r"'town' has 65,535 levels.*65,534 branches"):
+        DecisionTreeClassifier(nominal="multiway").fit(categories(65_535, 70_000), [0, 1] * 35_000)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1.0, 2.0], "column 'x' is numeric.*C45Classifier"),
+        (pd.Categorical(["a", None]), "column 'x' has missing values.*C45Classifier"),
+    ],
+)
+def test_id3_names_the_column_that_it_cannot_split(column, message):
+    with pytest.raises(ValueError, match=message):
+        ID3Classifier().fit(pd.DataFrame({"x": column}), [0, 1])
+
+
+def test_a_level_that_was_not_seen_is_named_if_that_is_wanted():
+    X = categories(3)
+    model = DecisionTreeClassifier(unknown_category="error").fit(X, X["town"].cat.codes)
+    with pytest.raises(
+        ValueError, match=r"'town'.*not seen at fit: 'x'.*unknown_category='missing'"
+    ):
+        model.predict(pd.DataFrame({"town": ["x"]}, dtype="category"))

@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import gputree
-from gputree import DecisionTreeClassifier, DecisionTreeRegressor, ModelFileError
+from gputree import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ID3Classifier,
+    ModelFileError,
+)
 from gputree.tree import store
 from gputree.tree.plain import to_plain
+from gputree.tree.tree import Tree
 
 pd = pytest.importorskip("pandas")
 
@@ -47,6 +56,10 @@ def frame():
 
 
 FRAME = frame()
+COLOURS = FRAME.assign(
+    colour=pd.Categorical.from_codes(RNG.integers(-1, 4, 60), ["red", "green", "blue", "grey"])
+)
+KNOWN = pd.DataFrame(RNG.integers(0, 4, (60, 2)), columns=["a", "b"]).astype("category")
 
 
 @pytest.fixture
@@ -101,10 +114,81 @@ def test_ordinal_columns_come_back_with_their_levels_in_order(path):
     assert_same_model(model, back, FRAME)
     assert back.feature_names_in_.tolist() == ["size", "year", "weight"]
     assert "size in {small" in back.export_text()
-    with pytest.raises(ValueError, match=r"'size'.*not seen at fit: 'huge'"):
-        back.predict(FRAME.assign(size="huge"))
+    np.testing.assert_array_equal(
+        back.predict(FRAME.assign(size="huge")), back.predict(FRAME.assign(size=None))
+    )
     with pytest.raises(ValueError, match="same order"):
         back.predict(FRAME[["weight", "size", "year"]])
+
+
+@pytest.mark.parametrize(
+    ("model", "table"),
+    [
+        (DecisionTreeClassifier(), COLOURS),
+        (DecisionTreeClassifier(nominal="multiway", missing="category"), COLOURS),
+        (DecisionTreeClassifier(nominal="multiway", missing="fractional", max_depth=4), COLOURS),
+        (DecisionTreeClassifier(missing="surrogate", unknown_category="majority"), COLOURS),
+        (DecisionTreeRegressor(missing="surrogate"), COLOURS),
+        (ID3Classifier(), KNOWN),
+        (C45Classifier(min_branch=1.5, mdl_correction=True, thresholds="value"), COLOURS),
+        (CARTClassifier(criterion="twoing", max_surrogates=3), COLOURS),
+        (CARTRegressor(max_depth=5), COLOURS),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_trees_of_every_shape_come_back(path, model, table):
+    model.fit(table, Y)
+    back = reloaded(model, path)
+    assert back.tree_.n_leaves > 2
+    assert back.get_params() == model.get_params()
+    assert back.missing_ == model.missing_
+    assert back.to_bytes() == model.to_bytes()
+    asked = pd.concat([table, table.iloc[:3]])
+    asked.iloc[-3:] = None
+    for method in ("predict", "predict_proba", "apply"):
+        if hasattr(model, method):
+            np.testing.assert_array_equal(
+                getattr(back, method)(asked), getattr(model, method)(asked)
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("missing", "fractional", "direction"),
+        ("missing", "direction", "fractional"),
+        ("missing", "surrogate", "fractional"),
+        ("unknown_category", "missing", "majority"),
+        ("unknown_category", "majority", "error"),
+    ],
+)
+def test_what_becomes_of_unknown_values_is_a_part_of_the_model(path, name, first, second):
+    """Predictions depend on it, so bytes tell it, and parameters set later do not change it."""
+    table = COLOURS[["weight", "colour"]]
+    one = DecisionTreeClassifier(**{name: first}).fit(table, Y)
+    other = DecisionTreeClassifier(**{name: second}).fit(table, Y)
+    assert one.to_bytes() != other.to_bytes()
+    asked = table.assign(colour="new")
+    before = one.predict_proba(asked)
+    one.set_params(**{name: second})
+    np.testing.assert_array_equal(one.predict_proba(asked), before)
+    back = reloaded(one, path)
+    np.testing.assert_array_equal(back.predict_proba(asked), before)
+    assert getattr(back, name) == second  # the parameter, for the next fit
+
+
+@pytest.mark.parametrize("unknown", ["missing", "majority", "error"])
+def test_levels_not_seen_at_fit_are_treated_as_was_asked_for(path, unknown):
+    table = pd.DataFrame({"c": pd.Categorical(["a"] * 3 + ["b"] * 6 + [None] * 2)})
+    y = [0] * 3 + [1] * 6 + [0] * 2
+    model = DecisionTreeClassifier(unknown_category=unknown).fit(table, y)
+    asked = pd.DataFrame({"c": ["new"]})
+    for each in (model, reloaded(model, path)):
+        if unknown == "error":
+            with pytest.raises(ValueError, match="not seen at fit: 'new'"):
+                each.predict(asked)
+        else:
+            assert each.predict(asked).tolist() == [{"missing": 0, "majority": 1}[unknown]]
 
 
 def test_an_array_has_no_names_after_loading_either(path):
@@ -312,6 +396,45 @@ HOSTILE = {
     "no-class-weight": entry("value", -1, 0.0),
     "negative-weight": entry("weight", 0, -1.0),
     "nan-gain": entry("gain", 0, np.nan),
+    "inner-node-without-weight": entry("weight", 0, 0.0),
+    "more-children-than-there-are": entry("n_children", 0, 3),
+    "children-left-out": changed_array("n_children", lambda array: array[:0]),
+    "levels-left-out": changed_array("level_start", lambda array: array[:0]),
+    "surrogates-left-out": changed_array("n_surrogates", lambda array: array[:0]),
+    "surrogates-that-are-not-there": entry("n_surrogates", 0, 1),
+    "levels-of-nobody": changed_array("level_slot", lambda array: np.zeros(4, array.dtype)),
+    "missing-values-stay": entry("missing_slot", 0, 65_535),
+    # what becomes of unknown values
+    "no-way-for-missing": lambda header, arrays: (without(header, "missing"), arrays),
+    "no-way-for-unknown": lambda header, arrays: (without(header, "unknown"), arrays),
+    "missing-in-a-way-that-is-not": changed(missing="drop"),
+    "missing-in-a-way-of-another-tree": changed(missing="fractional"),
+    "missing-is-a-list": changed(missing=["direction"]),
+    "unknown-in-a-way-that-is-not": changed(unknown="drop"),
+    "unknown-is-nothing": changed(unknown=None),
+}
+# The same for a tree with levels and surrogates.
+HOSTILE_LEVELS = {
+    "level-far-away": entry("level_slot", 0, 2),
+    "level-of-a-surrogate-far-away": entry("level_slot", -1, 7),
+    "table-elsewhere": entry("level_start", 0, 1),
+    "table-too-short": changed_array("level_slot", lambda array: array[:-1]),
+    "table-too-long": changed_array("level_slot", lambda array: np.append(array, array[:1])),
+    "threshold-of-levels": entry("threshold", 0, 0.5),
+    "levels-compared": entry("kind", 0, 1),
+    "surrogate-feature-far-away": entry("surrogate_feature", 0, 4),
+    "surrogate-to-a-third-child": entry("surrogate_slot", 0, 2),
+    "surrogate-at-a-leaf": changed_array("n_surrogates", lambda array: array[::-1].copy()),
+    "surrogate-agrees-too-much": entry("surrogate_agreement", 0, 1.5),
+    "surrogates-not-used": changed(missing="direction"),
+    "more-levels": lambda header, arrays: (
+        {**header, "levels": [*header["levels"][:-1], to_plain(tuple("abcde"))]},
+        arrays,
+    ),
+    "levels-in-order": lambda header, arrays: (
+        {**header, "kinds": [*header["kinds"][:-1], 1]},
+        arrays,
+    ),
 }
 
 
@@ -319,6 +442,27 @@ HOSTILE = {
 def test_a_hostile_file_with_a_right_checksum_is_refused(saved, name):
     header, arrays = HOSTILE[name](*store.unpack(saved.read_bytes()))
     refuses(saved, store.pack(header, arrays))
+
+
+@pytest.fixture
+def saved_levels(path):
+    """A tree whose root tests the colour, and its surrogates another column of levels."""
+    rng = np.random.default_rng(1)
+    twin = COLOURS["colour"].cat.rename_categories(list("rgby")).where(rng.random(60) < 0.9)
+    table = COLOURS.assign(weight=twin)
+    y = (COLOURS["colour"].isin(["red", "blue"]) ^ (rng.random(60) < 0.05)).to_numpy()
+    model = CARTClassifier(max_depth=3).fit(table, y)
+    assert model.tree_.feature[0] == 3
+    assert (model.tree_.surrogate_level_start >= 0).any()
+    model.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", HOSTILE_LEVELS)
+def test_a_hostile_file_with_levels_is_refused(saved_levels, name):
+    header, arrays = store.unpack(saved_levels.read_bytes())
+    assert gputree.load(saved_levels).get_depth() > 0
+    refuses(saved_levels, store.pack(*HOSTILE_LEVELS[name](header, arrays)))
 
 
 def test_the_same_file_packed_again_is_accepted(saved):
@@ -367,6 +511,36 @@ def test_a_file_with_other_numbers_is_refused_or_predicts(tmp_path_factory, cell
         return
     assert model.tree_.is_leaf[model.apply(FRAME)].all()
     assert np.isfinite(model.predict_proba(FRAME)).all()
+
+
+node_arrays = ["kind", "feature", "first_child", "missing_slot", "n_children", "weight"]
+level_arrays = ["level_start", "n_surrogates", *Tree.OTHERS]
+level_cell = st.tuples(
+    st.sampled_from([*node_arrays, *level_arrays]),
+    st.integers(0, 2**16),
+    st.integers(-3, 20) | st.floats(width=64),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(level_cell, min_size=1, max_size=3), st.sampled_from(["surrogate", "fractional"]))
+def test_a_file_with_other_levels_is_refused_or_predicts(tmp_path_factory, cells, missing):
+    path = tmp_path_factory.mktemp("fuzz") / "model"
+    DecisionTreeClassifier(max_depth=3, missing=missing).fit(COLOURS, Y).save(path)
+    header, arrays = store.unpack(path.read_bytes())
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    for name, at, value in cells:
+        flat = arrays[name].reshape(-1)
+        if flat.size:
+            with np.errstate(all="ignore"):
+                flat[at % flat.size] = np.float64(value).astype(flat.dtype)
+    path.write_bytes(store.pack(header, arrays))
+    try:
+        model = gputree.load(path)
+    except ModelFileError:
+        return
+    share = model.predict_proba(pd.concat([COLOURS, COLOURS.assign(colour="new")]))
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
 
 
 # Saving

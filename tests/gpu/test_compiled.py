@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gputree
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED
@@ -124,7 +125,7 @@ def test_every_kernel_is_a_case():
 
 
 @pytest.mark.skipif(not SIMULATED, reason="launches are noted in the simulator")
-def test_the_backend_passes_the_types_that_are_compiled(on_device, example, monkeypatch):
+def test_the_backend_passes_the_types_that_are_compiled(on_device, example, weather, monkeypatch):
     compiled, passed = {(case.body.__name__, case.types) for case in CASES}, set()
     launch = NumbaDevice.launch
 
@@ -137,7 +138,10 @@ def test_the_backend_passes_the_types_that_are_compiled(on_device, example, monk
     on_device(X, class_target(label, 2, None), max_depth=2)
     on_device(X.astype(np.float64), class_target(label, 2, weight), max_depth=2, max_bins=300)
     on_device(X, value_target(values, None), max_depth=2)
-    assert len(passed) > 20
+    table, kind = weather(40)
+    for tree in (gputree.C45Classifier, gputree.CARTClassifier):
+        tree(max_depth=1, backend="cuda").fit(table, kind).predict(table)
+    assert len(passed) > 30
     assert not passed - compiled
 
 

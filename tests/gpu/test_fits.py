@@ -6,13 +6,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gputree.backends import cuda
+import gputree
+from gputree.backends import cuda, registry
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
+from gputree.tree.tree import Tree
 
-N_ROWS = 60 if SIMULATED else 3000
+N_ROWS = 60 if SIMULATED else 1500
 
 
 def targets(label, values, weight):
@@ -37,7 +40,7 @@ def test_a_tree_is_that_of_numpy(on_device, on_numpy, example, kind):
     assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
 
 
-@pytest.mark.parametrize("formula", ["between", "information", "corrected"])
+@pytest.mark.parametrize("formula", ["between", "information", "corrected", "twoing"])
 def test_seven_classes_by_every_formula(on_device, on_numpy, example, formula):
     X, label, _, _ = example(N_ROWS, n_classes=7)
     target = class_target(label, 7, None)
@@ -125,6 +128,50 @@ def test_the_order_of_rows_changes_nothing(on_device, example):
         for rows in (slice(None), shuffled)
     )
     assert one == other
+
+
+Classifier = gputree.DecisionTreeClassifier
+CLASSIC = {
+    "multiway": partial(Classifier, nominal="multiway"),
+    "multiway, fractional": partial(Classifier, nominal="multiway", missing="fractional"),
+    "subset": partial(Classifier, nominal="subset"),
+    "subset, fractional": partial(Classifier, nominal="subset", missing="fractional"),
+    "subset, surrogate": partial(Classifier, nominal="subset", missing="surrogate"),
+    "subset, category": partial(Classifier, nominal="subset", missing="category"),
+    "C4.5": gputree.C45Classifier,
+    "CART": gputree.CARTClassifier,
+    "CART, twoing": partial(gputree.CARTClassifier, criterion="twoing"),
+    "CART, regression": gputree.CARTRegressor,
+}
+
+
+@pytest.mark.parametrize("kind", CLASSIC)
+def test_classic_trees_are_those_of_numpy(weather, kind):
+    """Many children, rows that stay, copies of rows, surrogates; then rows that nobody has seen."""
+    table, target = weather(80 if SIMULATED else 300)
+    unseen, _ = weather(60, seed=1)
+    unseen["sky"] = unseen["sky"].cat.rename_categories({"e": "none has seen it"})
+    found, right = (
+        CLASSIC[kind](max_depth=2, backend=backend).fit(table, target)
+        for backend in ("cuda", "numpy")
+    )
+    assert right.tree_.n_nodes > 5
+    for name in Tree.DTYPES:
+        assert getattr(found.tree_, name).tobytes() == getattr(right.tree_, name).tobytes(), name
+    assert found.predict(unseen).tobytes() == right.predict(unseen).tobytes()
+
+
+def test_many_trees_are_walked_at_once(weather):
+    """Each by its own levels."""
+    table, target = weather(40)
+    trees = [
+        gputree.CARTClassifier(max_depth=depth, backend="numpy").fit(table, target).tree_
+        for depth in (1, 3)
+    ]
+    read = read_table(table)
+    found = cuda.CudaBackend(NumbaDevice()).apply_all(trees, read)
+    numpy = registry.choose(backend="numpy").backend
+    assert found.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):

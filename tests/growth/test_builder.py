@@ -10,7 +10,7 @@ from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Channels, Target, value_target
 from gputree.growth.builder import grow
-from gputree.growth.finish import finish
+from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 
 BINS = Bins((FeatureBins("x", Kind.NUMERIC, None, np.array([0.0]), np.array([1.0]), False),))
@@ -369,6 +369,6 @@ def test_rows_of_one_target_are_a_leaf_whatever_their_weights(weight):
     table = Table((Column("x", Kind.NUMERIC, np.arange(6.0)),), 6)
     bins, data = bin_table(backend, table, target.weight, 255)
     found = grow(backend, data, bins, target, Rules("between"), 10**6)
-    tree = finish(found, target, backend.leaves(found.rows), None)
+    tree = finish(found, target, backend.leaves(found.rows), Finish(None))
     assert tree.threshold[~tree.is_leaf].tolist() == [4.5, 2.5]
     assert tree.n_leaves == 3

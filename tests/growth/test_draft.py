@@ -8,7 +8,9 @@ from gputree.backends.contract import Splits
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
+from gputree.dtypes import SLOT, STAY
 from gputree.growth.draft import Draft
+from gputree.growth.seek import Found, Tables
 
 
 def feature(n_values, has_missing=False):
@@ -27,7 +29,24 @@ def note(growing, node, left, **split):
     """Tell a draft the best split of a node."""
     given = {"score": 1.0, "feature": 0, "code": 0, "next_code": 1, "missing_slot": 0} | split
     found = {name: np.array([value]) for name, value in given.items()}
-    growing.note(np.array([node]), Splits(**found, left=np.array([left])))
+    growing.note(np.array([node]), Found(Splits(**found, left=np.array([left])), None))
+
+
+def note_table(growing, nodes, feature, slot, sums):
+    """Tell a draft best splits that are tables: of each node the child of every code."""
+    n = len(nodes)
+    none = {name: np.zeros(n, np.int64) for name in ("code", "next_code", "missing_slot")}
+    splits = Splits(
+        score=np.ones(n), feature=np.array(feature), left=np.zeros((n, 2), np.int64), **none
+    )
+    tables = Tables(
+        place=np.arange(n),
+        n_codes=np.array([len(part) for part in slot]),
+        n_children=np.array([len(part) for part in sums]),
+        slot=np.concatenate(slot).astype(SLOT),
+        sums=np.concatenate(sums),
+    )
+    growing.note(np.array(nodes), Found(splits, tables))
 
 
 def divide(growing, *nodes):
@@ -110,7 +129,8 @@ def test_codes_up_to_that_of_the_split_move_left_and_missing_ones_as_learned(spl
     note(growing, 0, [1, 4], **split)
     moves = divide(growing, 0)
     assert moves.table.tolist() == table
-    assert moves.table.dtype == np.uint8
+    assert moves.table.dtype == SLOT
+    assert moves.n_children.tolist() == [2]
 
 
 def test_the_tables_of_several_moves_lie_one_after_another():
@@ -124,6 +144,43 @@ def test_the_tables_of_several_moves_lie_one_after_another():
     assert moves.feature.tolist() == [1, 0]
     assert moves.start.tolist() == [0, 3]
     assert moves.table.tolist() == [0, 1, 1, 0, 0, 1]
+
+
+def test_a_table_of_codes_may_make_any_number_of_children():
+    growing = draft(8, 8)
+    note_table(growing, [0], [1], [[2, 0, 1]], [[[1, 2], [3, 4], [4, 2]]])
+    moves = divide(growing, 0)
+    assert moves.n_children.tolist() == [3]
+    assert moves.table.tolist() == [2, 0, 1]
+    assert moves.children.tolist() == [1, 2, 3]
+    assert growing.sums.tolist() == [[8, 8], [1, 2], [3, 4], [4, 2]]
+    assert growing.parent.tolist() == [-1, 0, 0, 0]
+
+
+def test_tables_and_thresholds_lie_side_by_side():
+    growing = draft(8, 8)
+    note(growing, 0, [4, 4])
+    divide(growing, 0)
+    note_table(growing, [2], [0], [[1, STAY, 0]], [[[1, 1], [2, 2]]])
+    note(growing, 1, [1, 3], feature=1, code=0, missing_slot=1)
+    moves = divide(growing, 1, 2)
+    assert moves.table.tolist() == [0, 1, 1, 1, STAY, 0]
+    # Of the four rows a class in node 2 some stay: the children have less than it.
+    assert growing.sums[3:].tolist() == [[1, 3], [3, 1], [1, 1], [2, 2]]
+
+
+def test_a_tree_with_children_of_any_number_is_numbered_breadth_first():
+    growing = draft(8, 8)
+    note_table(growing, [0], [1], [[2, 0, 1]], [[[1, 2], [3, 4], [4, 2]]])
+    divide(growing, 0)
+    note(growing, 3, [1, 1])
+    divide(growing, 3)
+    note_table(growing, [1], [1], [[2, 0, 1]], [[[1, 0], [0, 1], [0, 1]]])
+    divide(growing, 1)
+    layout = growing.layout(np.isin(np.arange(9), [0, 1, 3]))
+    assert layout.node.tolist() == [0, 1, 2, 3, 6, 7, 8, 4, 5]
+    assert layout.n_children.tolist() == [3, 3, 0, 2, 0, 0, 0, 0, 0]
+    assert layout.first_child.tolist() == [1, 4, -1, 7, -1, -1, -1, -1, -1]
 
 
 def grown_out_of_order():

@@ -12,7 +12,7 @@ from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.growth.builder import grow
-from gputree.growth.finish import finish
+from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import CLASS_CRITERIA, Rules
 
 NUMPY = registry.choose(backend="numpy").backend
@@ -26,7 +26,7 @@ def fitted(X, target, criterion=None, **rules):
     )
     bins, data = bin_table(NUMPY, table, target.weight, 255)
     grown = grow(NUMPY, data, bins, target, Rules(formula, **rules), 10**6)
-    tree = finish(grown, target, NUMPY.leaves(grown.rows), impurity)
+    tree = finish(grown, target, NUMPY.leaves(grown.rows), Finish(impurity))
     inside = np.zeros((tree.n_nodes, len(X)), bool)
     at = NUMPY.apply(tree, table)
     while (at >= 0).any():

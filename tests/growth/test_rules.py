@@ -152,10 +152,9 @@ def test_a_score_in_channel_units_is_the_decrease_of_variance(weight, scale, n_o
     w = np.ones(4) if weight is None else given
     target = value_target(y, given)
     channels = target.channels
-    from gputree.backends.scan import relative_units
     from gputree.formulas import HOST
 
-    units = np.array(relative_units(channels))
+    units = np.array(channels.units)
     whole = np.ones(4, np.int64) if target.weight is None else target.weight
     left = [np.array([v]) for v in target.value[:, 0] * units]
     total = [np.array([v]) for v in target.value.sum(axis=1) * units]

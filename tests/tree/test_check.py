@@ -5,12 +5,17 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from gputree.dtypes import STAY
 from gputree.errors import ModelFileError
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Tree
 
 NAN = np.nan
 INF = np.inf
+
+
+BOTH = [None, None]  # the levels of two features with thresholds
+MIXED = [None, 3]  # ... and of two of which the second has levels
 
 
 def arrays():
@@ -26,6 +31,40 @@ def arrays():
         "n_rows": [4, 1, 3, 2, 1],
         "weight": [4.0, 1.0, 3.0, 2.0, 1.0],
         "value": [[1.0, 3.0], [1.0, 0.0], [0.0, 3.0], [0.0, 2.0], [0.0, 1.0]],
+        "n_children": [2, 0, 2, 0, 0],
+        "level_start": [-1] * 5,
+        "n_surrogates": [0] * 5,
+        "level_slot": [],
+        "surrogate_feature": [],
+        "surrogate_threshold": [],
+        "surrogate_slot": [],
+        "surrogate_level_start": [],
+        "surrogate_agreement": [],
+    }
+
+
+def many():
+    """A table of three levels at nodes 0 (three children) and 2 (two, and two surrogates)."""
+    return {
+        "kind": [3, 0, 2, 0, 0, 0],
+        "feature": [1, -1, 1, -1, -1, -1],
+        "threshold": [NAN] * 6,
+        "missing_slot": [2, 0, STAY, 0, 0, 0],
+        "first_child": [1, -1, 4, -1, -1, -1],
+        "gain": [0.1, 0.0, 0.2, 0.0, 0.0, 0.0],
+        "impurity": [0.5, 0.0, 0.4, 0.0, 0.0, 0.0],
+        "n_rows": [4, 1, 3, 0, 2, 1],
+        "weight": [4.0, 1.0, 3.0, 0.0, 2.0, 1.0],
+        "value": [[1.0, 3.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0], [0.0, 2.0], [0.0, 1.0]],
+        "n_children": [3, 0, 2, 0, 0, 0],
+        "level_start": [0, -1, 4, -1, -1, -1],
+        "n_surrogates": [0, 0, 2, 0, 0, 0],
+        "level_slot": [0, 2, 1, 1, 0, STAY, 1, 0, 1, 0, STAY, STAY],
+        "surrogate_feature": [0, 1],
+        "surrogate_threshold": [1.5, NAN],
+        "surrogate_slot": [1, 0],
+        "surrogate_level_start": [-1, 8],
+        "surrogate_agreement": [0.75, 1.0],
     }
 
 
@@ -33,29 +72,32 @@ def tree(**changed):
     return Tree(**{**arrays(), **changed})
 
 
-def with_node(name, node, entry):
-    changed = np.array(arrays()[name])
+def with_node(name, node, entry, given=arrays):
+    changed = np.array(given()[name], Tree.DTYPES[name])
     changed[node] = entry
-    return tree(**{name: changed})
+    return Tree(**{**given(), name: changed})
 
 
 def only(*nodes, **changed):
     """The arrays of some nodes, as they are."""
-    return Tree(**{**{name: np.array(a)[list(nodes)] for name, a in arrays().items()}, **changed})
+    own = {n: np.array(a)[list(nodes)] for n, a in arrays().items() if n not in Tree.OTHERS}
+    return Tree(**{**own, **changed})
 
 
 def test_a_tree_passes():
-    check_tree(tree(), n_features=2)
+    check_tree(tree(), BOTH)
+    check_tree(Tree(**many()), MIXED)
 
 
 def test_a_single_leaf_passes():
-    check_tree(only(1), n_features=1)
-    check_tree(only(1), n_features=0)
+    check_tree(only(1), [None])
+    check_tree(only(1), [])
 
 
-def test_infinite_thresholds_and_weightless_nodes_pass():
-    check_tree(with_node("threshold", 0, INF), n_features=2)
-    check_tree(with_node("weight", 1, 0.0), n_features=2)
+def test_infinite_thresholds_and_empty_leaves_pass():
+    check_tree(with_node("threshold", 0, INF), BOTH)
+    check_tree(with_node("surrogate_threshold", 0, -INF, many), MIXED)
+    check_tree(with_node("weight", 1, 0.0), BOTH)
 
 
 def test_a_million_nodes_pass():
@@ -75,42 +117,48 @@ def test_a_million_nodes_pass():
             weight=np.ones(n_nodes),
             value=np.ones((n_nodes, 1)),
         ),
-        n_features=1,
+        n_levels=[None],
     )
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Tree)])
+@pytest.mark.parametrize("name", [f.name for f in fields(Tree) if f.name != "level_slot"])
 def test_arrays_of_different_length_are_refused(name):
     with pytest.raises(ModelFileError, match="differ in length"):
-        check_tree(tree(**{name: np.array(arrays()[name])[:-1]}), n_features=2)
+        check_tree(Tree(**{**many(), name: np.array(many()[name])[:-1]}), MIXED)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Tree)])
 @pytest.mark.parametrize("as_wrong", [lambda a: a[..., None], lambda a: a.ravel()[0]])
 def test_arrays_of_other_dimensions_are_refused(name, as_wrong):
     with pytest.raises(ModelFileError, match=f"array '{name}' has . dimensions"):
-        check_tree(tree(**{name: as_wrong(np.array(arrays()[name]))}), n_features=2)
+        check_tree(Tree(**{**many(), name: as_wrong(np.array(many()[name]))}), MIXED)
 
 
 def test_a_flat_value_is_refused():
     with pytest.raises(ModelFileError, match="array 'value' has 1 dimensions"):
-        check_tree(tree(value=np.zeros(5)), n_features=2)
+        check_tree(tree(value=np.zeros(5)), BOTH)
 
 
 def test_a_value_without_columns_is_refused():
     with pytest.raises(ModelFileError, match="have no value"):
-        check_tree(tree(value=np.zeros((5, 0))), n_features=2)
+        check_tree(tree(value=np.zeros((5, 0))), BOTH)
 
 
 def test_a_tree_without_nodes_is_refused():
     with pytest.raises(ModelFileError, match="has no nodes"):
-        check_tree(only(), n_features=2)
+        check_tree(only(), BOTH)
 
 
 @pytest.mark.parametrize(
     ("name", "node", "entry", "message"),
     [
-        ("kind", 0, 2, "node 0 .* unknown kind"),
+        ("kind", 0, 4, "node 0 .* unknown kind"),
+        ("kind", 0, 2, "node 0 .* in a way that does not fit"),
+        ("kind", 2, 3, "node 2 .* in a way that does not fit"),
+        ("n_children", 1, 2, "node 1 .* is a leaf and has children"),
+        ("n_children", 2, 1, "node 2 .* fewer than two children"),
+        ("n_children", 2, 0, "node 2 .* fewer than two children"),
+        ("n_children", 2, 3, "node 2 .* other than the two children"),
         ("kind", 4, 255, "node 4 .* unknown kind"),
         ("feature", 1, 0, "node 1 .* is a leaf and tests a feature"),
         ("feature", 1, -2, "node 1 .* is a leaf and tests a feature"),
@@ -121,6 +169,7 @@ def test_a_tree_without_nodes_is_refused():
         ("threshold", 2, NAN, "node 2 .* no threshold"),
         ("missing_slot", 0, 2, "node 0 .* missing values"),
         ("missing_slot", 1, 255, "node 1 .* missing values"),
+        ("missing_slot", 1, STAY, "node 1 .* missing values"),
         ("first_child", 2, 2, "node 2 .* not numbered breadth-first"),
         ("first_child", 2, 1, "node 2 .* not numbered breadth-first"),
         ("first_child", 2, 4, "node 2 .* not numbered breadth-first"),
@@ -137,35 +186,96 @@ def test_a_tree_without_nodes_is_refused():
         ("value", (3, 0), INF, "node 3 .* value that is not finite"),
         ("weight", 3, -1.0, "node 3 .* negative weight"),
         ("n_rows", 3, -1, "node 3 .* negative number of rows"),
+        ("weight", 0, 0.0, "node 0 .* has no weight"),
+        ("weight", 2, 0.0, "node 2 .* has no weight"),
+        ("weight", [3, 4], 0.0, "node 2 .* children without a sum of weights"),
+        ("weight", [3, 4], 1.7e308, "node 2 .* children without a sum of weights"),
+        ("level_start", 0, 0, "node 0 .* table of levels"),
+        ("n_surrogates", 2, -1, "node 2 .* negative number of surrogates"),
+        ("n_surrogates", 2, 1, "has 0 surrogates; its nodes count 1"),
     ],
 )
 def test_a_node_that_breaks_a_rule_is_named(name, node, entry, message):
     with pytest.raises(ModelFileError, match=message):
-        check_tree(with_node(name, node, entry), n_features=2)
+        check_tree(with_node(name, node, entry), BOTH)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "entry", "message"),
+    [
+        ("kind", 0, 1, "node 0 .* other than the two children"),
+        ("kind", 0, 2, "node 0 .* other than the two children"),
+        ("kind", 2, 1, "node 2 .* in a way that does not fit"),
+        ("feature", 2, 0, "node 2 .* in a way that does not fit"),
+        ("threshold", 0, 1.0, "node 0 .* has levels and a threshold"),
+        ("missing_slot", 0, 3, "node 0 .* missing values"),
+        ("missing_slot", 2, 2, "node 2 .* missing values"),
+        ("level_start", 0, -1, "node 0 .* table of levels"),
+        ("level_start", 1, 0, "node 1 .* table of levels"),
+        ("level_start", 2, 3, "node 2 .* table of levels"),
+        ("level_start", 2, 5, "node 2 .* table of levels"),
+        ("level_slot", 1, 3, "node 0 .* sends a level"),
+        ("level_slot", 3, 3, "node 0 .* sends a level"),
+        ("level_slot", 4, 2, "node 2 .* sends a level"),
+        ("level_slot", 4, STAY - 1, "node 2 .* sends a level"),
+        ("level_slot", 9, 2, "surrogate of a tree sends a level"),
+        ("n_surrogates", 0, 2, "has 2 surrogates; its nodes count 4"),
+        ("n_surrogates", [0, 2], [1, 1], "node 0 .* has surrogates but not two children"),
+        ("n_surrogates", [1, 2], [1, 1], "node 1 .* has surrogates but not two children"),
+        ("surrogate_feature", 0, 2, r"surrogate 0 .* feature outside 0\.\.1"),
+        ("surrogate_feature", 1, -1, r"surrogate 1 .* feature outside 0\.\.1"),
+        ("surrogate_threshold", 0, NAN, "surrogate 0 .* no threshold"),
+        ("surrogate_threshold", 0, INF, "surrogate 0 .* no threshold"),
+        ("surrogate_threshold", 1, 0.5, "surrogate 1 .* levels and a threshold"),
+        ("surrogate_slot", 0, 2, "surrogate 0 .* child other than 0 and 1"),
+        ("surrogate_slot", 1, STAY, "surrogate 1 .* child other than 0 and 1"),
+        ("surrogate_level_start", 0, 8, "surrogate 0 .* table of levels"),
+        ("surrogate_level_start", 1, 4, "surrogate 1 .* table of levels"),
+        ("surrogate_level_start", 1, -1, "surrogate 1 .* table of levels"),
+        ("surrogate_agreement", 0, -0.1, r"surrogate 0 .* outside 0\.\.1"),
+        ("surrogate_agreement", 0, 1.1, r"surrogate 0 .* outside 0\.\.1"),
+        ("surrogate_agreement", 1, NAN, r"surrogate 1 .* outside 0\.\.1"),
+    ],
+)
+def test_a_table_of_levels_or_a_surrogate_that_breaks_a_rule_is_named(name, at, entry, message):
+    with pytest.raises(ModelFileError, match=message):
+        check_tree(with_node(name, at, entry, many), MIXED)
+
+
+@pytest.mark.parametrize("n_levels", [[None, 2], [None, 4], [3, 3], [None, None]])
+def test_tables_for_another_number_of_levels_are_refused(n_levels):
+    with pytest.raises(ModelFileError):
+        check_tree(Tree(**many()), n_levels)
+
+
+@pytest.mark.parametrize("change", [lambda slot: slot[:-1], lambda slot: [*slot, 0]])
+def test_gaps_and_rests_in_the_tables_are_refused(change):
+    with pytest.raises(ModelFileError, match="levels in its tables, not 12"):
+        check_tree(Tree(**{**many(), "level_slot": change(many()["level_slot"])}), MIXED)
 
 
 def test_features_beyond_the_table_are_refused():
     with pytest.raises(ModelFileError, match=r"node 2 .* outside 0\.\.0"):
-        check_tree(tree(), n_features=1)
+        check_tree(tree(), [None])
 
 
 def test_missing_and_surplus_nodes_are_refused():
     for nodes in [(0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4, 4), (1, 1, 1), (0,)]:
         with pytest.raises(ModelFileError, match=f"a tree has {len(nodes)} nodes"):
-            check_tree(only(*nodes), n_features=2)
+            check_tree(only(*nodes), BOTH)
 
 
 def test_children_numbered_in_another_order_are_refused():
     with pytest.raises(ModelFileError, match="not numbered breadth-first"):
-        check_tree(only(0, 2, 2, 1, 1, 1, 1, first_child=[1, 5, 3, -1, -1, -1, -1]), n_features=2)
+        check_tree(only(0, 2, 2, 1, 1, 1, 1, first_child=[1, 5, 3, -1, -1, -1, -1]), BOTH)
 
 
 def test_a_node_that_is_its_own_child_is_refused():
     with pytest.raises(ModelFileError, match=r"node 1 .* numbered after its own children"):
-        check_tree(only(1, 0, 1, first_child=[-1, 1, -1]), n_features=2)
+        check_tree(only(1, 0, 1, first_child=[-1, 1, -1]), BOTH)
 
 
 def test_two_nodes_that_lead_to_each_other_are_refused():
     loop = only(0, 1, 1, 1, 0, first_child=[1, -1, -1, -1, 3])
     with pytest.raises(ModelFileError, match=r"node 4 .* numbered after its own children"):
-        check_tree(loop, n_features=2)
+        check_tree(loop, BOTH)

@@ -68,6 +68,32 @@ def test_nodes_leaves_parents_and_depths_follow_from_the_arrays():
     assert tree.depth.tolist() == [0, 1, 1, 2, 2]
 
 
+def test_a_tree_whose_nodes_have_many_children_is_numbered_in_the_same_way():
+    """0 has three children, of which 2 has two."""
+    leaf = Tree(**{name: np.array(array)[[1] * 6] for name, array in arrays().items()})
+    many = {name: np.array(getattr(leaf, name)) for name in arrays()}
+    many["kind"][[0, 2]] = 3, 1
+    many["first_child"][[0, 2]] = 1, 4
+    tree = Tree(**many, n_children=[3, 0, 2, 0, 0, 0])
+    assert tree.parent.tolist() == [-1, 0, 0, 0, 2, 2]
+    assert tree.depth.tolist() == [0, 1, 1, 1, 2, 2]
+    assert tree.levels() == [(0, 1), (1, 4), (4, 6)]
+    assert tree.n_leaves == 4
+
+
+def test_what_is_left_out_of_a_tree_says_two_children_and_no_levels():
+    tree = Tree(**arrays())
+    assert tree.n_children.tolist() == [2, 0, 2, 0, 0]
+    assert tree.level_start.tolist() == [-1] * 5
+    assert tree.n_surrogates.tolist() == tree.first_surrogate().tolist() == [0] * 5
+    assert all(len(getattr(tree, name)) == 0 for name in Tree.OTHERS)
+
+
+def test_the_surrogates_of_a_node_follow_those_of_the_node_before():
+    tree = Tree(**arrays(), n_surrogates=[2, 0, 3, 0, 0])
+    assert tree.first_surrogate().tolist() == [0, 2, 2, 5, 5]
+
+
 def test_a_leaf_alone_is_a_tree():
     tree = stump_of()
     assert (tree.n_nodes, tree.n_leaves) == (1, 1)
@@ -118,7 +144,7 @@ def test_a_tree_does_not_change_with_the_arrays_it_was_made_of():
 
 def test_a_chain_of_thousands_of_splits_is_walked_without_recursion():
     tree = chain(5000)
-    check_tree(tree, n_features=1)
+    check_tree(tree, [None])
     assert tree.depth.max() == 5000
     assert tree.depth[-2:].tolist() == [5000, 5000]
     assert tree.n_leaves == 5001

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gputree.backends.cuda_plan import Tuning, plan_groups
+from gputree.dtypes import STAY
 from gputree.kernels.cuda import coding, predict, route, split, tally
 
 TUNING = Tuning()
@@ -19,17 +20,17 @@ WARP = 32  # of a device; that of the simulator is smaller
 ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
-    **dict.fromkeys(("key_of", "winner"), "i8"),
+    **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "level_start"), "i8"),
     **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
     **dict.fromkeys(("channel_plane", "channel_limbs", "rank", "n_right", "node", "leaf"), "i4"),
     **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
-    **dict.fromkeys(("column", "first_child"), "i4"),
-    **dict.fromkeys(("words", "flags"), "u4"),
-    **dict.fromkeys(("page_of",), "u2"),
-    **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "missing_slot"), "u1"),
+    **dict.fromkeys(("column", "first_child", "row", "feature", "found"), "i4"),
+    **dict.fromkeys(("words", "longer", "flags"), "u4"),
+    **dict.fromkeys(("page_of", "numbers", "missing_slot", "level_slot"), "u2"),
+    **dict.fromkeys(("label", "table", "is_fine", "is_wanted"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
 }
-TESTS = {"is_classes", "counts_rows"}
+OTHERS = {"is_classes": "b1", "counts_rows": "b1", "least_share": "f8"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Case:
         """The type of each argument, arrays with brackets."""
         arrays = {**ARRAYS, **self.arrays}
         return tuple(
-            f"{arrays[name]}[]" if name in arrays else "b1" if name in TESTS else "i8"
+            f"{arrays[name]}[]" if name in arrays else OTHERS.get(name, "i8")
             for name in inspect.signature(self.body).parameters
         )
 
@@ -86,10 +87,10 @@ def splits() -> Iterator[Case]:
     threads = TUNING.scan_warps * WARP
     two_classes = 16 * TUNING.scan_warps * 2
     for hist in ("i4", "i8"):
-        for formula, number in split.FORMULAS.items():
-            kernel = split.make_scan(number)
-            name = f"scan_features {formula} {hist}"
-            yield Case(name, kernel, threads, (two_classes,), {"hist": hist})
+        for kind, make in {"scan": split.make_scan, "rate": split.make_rate}.items():
+            for formula, number in split.FORMULAS.items():
+                name = f"{kind}_features {formula} {hist}"
+                yield Case(name, make(number), threads, (two_classes,), {"hist": hist})
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
 
@@ -99,9 +100,15 @@ def routes() -> Iterator[Case]:
     for code in ("u1", "u2"):
         kernel = route.make_choose(TUNING.route_rows)
         yield Case(f"choose {code}", kernel, threads, arrays={"code": code})
+        yield Case(f"count_ways {code}", route.count_ways, threads, arrays={"code": code})
+        yield Case(f"read_codes {code}", route.read_codes, TUNING.threads, arrays={"code": code})
     add_up = route.make_add_up(TUNING.add_up_threads)
     yield Case("add_up", add_up, TUNING.add_up_threads)
     yield Case("move_rows", route.make_move(TUNING.route_rows), threads)
+    for kind in ("i4", "i8"):
+        arrays = {"source": kind, "picked": kind}
+        yield Case(f"pick {kind}", route.pick, threads, arrays=arrays)
+    yield Case("copy_rows", route.copy_rows, TUNING.threads)
     yield Case("mark", route.mark, threads)
     yield Case("span", route.span, threads)
 
@@ -122,8 +129,10 @@ def others() -> Iterator[Case]:
     for hist in ("i4", "i8"):
         arrays = {"own": hist, "above": hist, "hist": hist}
         yield Case(f"derive {hist}", tally.derive, TUNING.threads, arrays=arrays)
-    for value in ("f4", "f8"):
-        yield Case(f"apply {value}", predict.apply, TUNING.threads, arrays={"values": value})
+    for value, has_levels in product(("f4", "f8"), (False, True)):
+        kernel = predict.make_apply(has_levels, STAY)
+        name = f"apply {value} {'levels' if has_levels else 'thresholds'}"
+        yield Case(name, kernel, TUNING.threads, arrays={"values": value})
 
 
 def _added(has_limbs: bool) -> str:

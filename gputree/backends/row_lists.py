@@ -1,0 +1,31 @@
+"""Lists of rows, one node after another, on the host."""
+
+import numpy as np
+
+from gputree.dtypes import HostArray
+
+
+def with_room(start: HostArray, n_rows: HostArray, n_nodes: int) -> tuple[HostArray, HostArray]:
+    """Copies of both with an entry for each of at least `n_nodes` nodes."""
+    more = max(0, n_nodes - len(start))
+    return np.pad(start, (0, more)), np.pad(n_rows, (0, more))
+
+
+def dispersed_lists(
+    order: HostArray,
+    start: HostArray,
+    n_rows: HostArray,
+    nodes: HostArray,
+    row: HostArray,
+    node: HostArray,
+) -> tuple[HostArray, HostArray, HostArray]:
+    """The lists with the rows of `nodes` taken out, and `row[i]` put last at `node[i]`."""
+    start, n_rows = with_room(start, n_rows, int(node.max(initial=-1)) + 1)
+    n_rows[nodes] = 0
+    held = np.flatnonzero(n_rows)
+    place = np.repeat(start[held] - (np.cumsum(n_rows[held]) - n_rows[held]), n_rows[held])
+    kept = order[place + np.arange(len(place))]
+    owner = np.concatenate([np.repeat(held, n_rows[held]), node])
+    moved = np.concatenate([kept, row])[np.argsort(owner, kind="stable")].astype(order.dtype)
+    n_rows = np.bincount(owner, minlength=len(start))
+    return moved, np.cumsum(n_rows) - n_rows, n_rows

@@ -1,0 +1,396 @@
+"""The trees of the literature: ID3, C4.5 and CART with the choices of their authors."""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gputree.data.dataset import Dataset
+from gputree.data.kinds import CategoricalFeatures
+from gputree.data.table import Kind
+from gputree.data.target import Target
+from gputree.estimators import parameters
+from gputree.estimators.targets import declared_classes
+from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.growth.rules import CLASS_CRITERIA, Criteria, Rules
+
+BRANCH_SHARE = 0.1  # of a class's mean share of the known rows: the least branch of a threshold
+MOST_LEAST_BRANCH = 25  # ... but never more than this
+SLACK = 1e-7  # rows that were divided and come together again are whole
+
+
+class ID3Classifier(DecisionTreeClassifier):
+    """Quinlan's first tree: entropy, a branch a level, no pruning.
+
+    Columns hold categories, and no value may be missing. Among features that gain alike the first
+    wins; a node that no feature can improve is a leaf. Levels that a node has not seen share an
+    empty leaf, which answers with the distribution of the node.
+
+    Parameters
+    ----------
+    max_depth : int, optional
+        The most splits above a leaf.
+    min_samples_split : int or float, default=2
+        The fewest rows a node must have to be split; a float is a share of all rows.
+    class_weight, priors
+        As in `DecisionTreeClassifier`.
+    categorical_features : 'from_dtype', None, or array-like of bool, int or str
+        Which columns hold categories; all have to.
+    unknown_category : {'missing', 'majority', 'error'}, default='majority'
+        What to do with a level that was not seen in training.
+    histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
+feature_names_in_, max_features_, backend_, device_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gputree import ID3Classifier
+    >>> weather = pd.DataFrame({
+    ...     "outlook": ["sunny", "sunny", "rain", "rain", "overcast"],
+    ...     "windy": ["no", "yes", "no", "yes", "yes"],
+    ... }, dtype="category")
+    >>> tree = ID3Classifier().fit(weather, ["stay", "stay", "play", "stay", "play"])
+    >>> print(tree.export_text())
+    outlook = overcast: class play (1 row, 100.0%)
+    outlook = rain
+    |   windy = no: class play (1 row, 100.0%)
+    |   windy = yes: class stay (1 row, 100.0%)
+    outlook = sunny: class stay (2 rows, 100.0%)
+    """
+
+    criterion = "entropy"
+    nominal = "multiway"
+    missing = "category"
+    min_samples_leaf = 1
+    min_weight_fraction_leaf = 0.0
+    max_features = None
+    random_state = None
+    max_leaf_nodes = None
+    min_impurity_decrease = 0.0
+    max_bins = 255
+
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        class_weight: Any = None,
+        priors: Any = "data",
+        categorical_features: CategoricalFeatures = "from_dtype",
+        unknown_category: str = "majority",
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.class_weight = class_weight
+        self.priors = priors
+        self.categorical_features = categorical_features
+        self.unknown_category = unknown_category
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def _check_table(self, dataset: Dataset) -> None:
+        super()._check_table(dataset)
+        for feature in dataset.bins.features:
+            if feature.kind is Kind.NUMERIC:
+                raise ValueError(
+                    f"column {feature.name!r} is numeric, and ID3 splits categories only; give it "
+                    "a category dtype, list it in categorical_features, or use C45Classifier"
+                )
+            if feature.has_missing:
+                raise ValueError(
+                    f"column {feature.name!r} has missing values, which ID3 does not know; fill "
+                    "them, or use C45Classifier"
+                )
+
+    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)
+
+
+class C45Classifier(DecisionTreeClassifier):
+    """Quinlan's C4.5: gain ratio, a branch a level, thresholds, missing values by fractions.
+
+    A feature is chosen by its gain ratio among those that gain at least the average. A row whose
+    tested value is missing goes down every branch, with its weight divided as that of the other
+    rows is, in training and in prediction. Thresholds are chosen by their gain; both of their sides
+    have a tenth of the rows of an average class, but need not have more than 25. Classes that a
+    categorical `y` declares count there, whether they occur or not.
+
+    The published program changed in its eighth release: `mdl_correction=True`, `min_gap=1e-5` and
+    `thresholds='value'` are its later choices.
+
+    Parameters
+    ----------
+    min_branch : float, default=2
+        The least weight that two branches of a split must have.
+    mdl_correction : bool, default=False
+        Take the bits that tell which threshold was chosen from its gain.
+    min_gap : float, default=0.0
+        Values that are not further apart are not separated.
+    thresholds : {'midpoint', 'value'}, default='midpoint'
+        Halfway between two values of the node, or the largest value of the table below that.
+    max_depth : int, optional
+        The most splits above a leaf.
+    class_weight, priors, categorical_features
+        As in `DecisionTreeClassifier`.
+    unknown_category : {'missing', 'majority', 'error'}, default='missing'
+        What to do with a level that was not seen in training.
+    max_bins, histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
+feature_names_in_, max_features_, backend_, device_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import C45Classifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X[::7, 2] = float("nan")
+    >>> tree = C45Classifier().fit(X, y)
+    >>> tree.predict_proba([[5.0, 3.0, float("nan"), 0.2]]).round(2)
+    array([[1., 0., 0.]])
+    """
+
+    criterion = "gain_ratio"
+    nominal = "multiway"
+    missing = "fractional"
+    min_samples_split = 2
+    min_samples_leaf = 1
+    min_weight_fraction_leaf = 0.0
+    max_features = None
+    random_state = None
+    max_leaf_nodes = None
+    min_impurity_decrease = 0.0
+
+    def __init__(
+        self,
+        *,
+        min_branch: float = 2,
+        mdl_correction: bool = False,
+        min_gap: float = 0.0,
+        thresholds: str = "midpoint",
+        max_depth: int | None = None,
+        class_weight: Any = None,
+        priors: Any = "data",
+        categorical_features: CategoricalFeatures = "from_dtype",
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.min_branch = min_branch
+        self.mdl_correction = mdl_correction
+        self.min_gap = min_gap
+        self.thresholds = thresholds
+        self.max_depth = max_depth
+        self.class_weight = class_weight
+        self.priors = priors
+        self.categorical_features = categorical_features
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
+        rules = super()._rules(formula, target, dataset, y)
+        least = parameters.real("min_branch", self.min_branch, 0.0)
+        parameters.real("min_gap", self.min_gap, 0.0)
+        n_classes = declared_classes(y) or target.channels.n_scored
+        scale = 2.0**target.channels.weight_shift * (1.0 - SLACK)
+        return replace(
+            rules,
+            min_weight_leaf=int(np.ceil(least * scale)),
+            least_share=BRANCH_SHARE / n_classes * (1.0 - SLACK),
+            most_least_weight=int(MOST_LEAST_BRANCH * scale),
+            splits_without_gain=False,
+        )
+
+
+class CARTClassifier(DecisionTreeClassifier):
+    """Breiman's classification tree: two children, Gini or twoing, surrogates, priors.
+
+    Levels are divided into two groups. A row whose tested value is missing follows the first
+    surrogate that knows it, then the larger child. A split is judged by the rows whose value is
+    known.
+
+    Parameters
+    ----------
+    criterion : {'gini', 'twoing', 'entropy'}, default='gini'
+        The measure that splits improve.
+    max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
+        As in `DecisionTreeClassifier`.
+    class_weight, priors, categorical_features, subset_search, max_exact_levels
+        As in `DecisionTreeClassifier`.
+    max_surrogates : int, default=5
+        The most surrogates kept at a node.
+    surrogate_style : {'cart', 'rpart'}, default='cart'
+        The R package rpart leaves out categories that differ from the split in fewer than two rows,
+        even those that agree in all; 'rpart' does so too.
+    unknown_category : {'missing', 'majority', 'error'}, default='missing'
+        What to do with a level that was not seen in training.
+    max_bins, histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
+feature_names_in_, max_features_, backend_, device_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import CARTClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = CARTClassifier(max_depth=2).fit(X, y)
+    >>> tree.predict([[5.0, 3.0, float("nan"), 0.2]])
+    array([0])
+    """
+
+    CRITERIA: ClassVar[Criteria] = {
+        name: CLASS_CRITERIA[name] for name in ("gini", "twoing", "entropy")
+    }
+    missing = "surrogate"
+    min_weight_fraction_leaf = 0.0
+    max_features = None
+    random_state = None
+    max_leaf_nodes = None
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        priors: Any = "data",
+        categorical_features: CategoricalFeatures = "from_dtype",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        max_surrogates: int = 5,
+        surrogate_style: str = "cart",
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.priors = priors
+        self.categorical_features = categorical_features
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.max_surrogates = max_surrogates
+        self.surrogate_style = surrogate_style
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)
+
+
+class CARTRegressor(DecisionTreeRegressor):
+    """Breiman's regression tree: two children, variance, surrogates.
+
+    Parameters
+    ----------
+    max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
+        As in `DecisionTreeClassifier`.
+    categorical_features, subset_search, max_exact_levels, max_surrogates, surrogate_style
+        As in `CARTClassifier`.
+    unknown_category : {'missing', 'majority', 'error'}, default='missing'
+        What to do with a level that was not seen in training.
+    max_bins, histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    n_outputs_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
+feature_names_in_, max_features_, backend_, device_
+        As in `DecisionTreeRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import CARTRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = CARTRegressor(max_depth=3).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.501
+    """
+
+    criterion = "variance"
+    missing = "surrogate"
+    min_weight_fraction_leaf = 0.0
+    max_features = None
+    random_state = None
+    max_leaf_nodes = None
+
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        max_surrogates: int = 5,
+        surrogate_style: str = "cart",
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.categorical_features = categorical_features
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.max_surrogates = max_surrogates
+        self.surrogate_style = surrogate_style
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)

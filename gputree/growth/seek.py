@@ -1,0 +1,241 @@
+"""The search for the best split of each node of a frontier.
+
+Thresholds are searched by the backend. Levels are searched here, from sums that the backend hands
+over, and so is the choice among features where it is not simply the best score.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gputree.backends.contract import NO_SPLIT, Backend, Hist, LevelRules, Rates, Search, Splits
+from gputree.data.bins import Bins
+from gputree.data.table import Kind
+from gputree.data.target import Channels
+from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
+from gputree.formulas import HOST, branch_bits
+from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
+from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
+from gputree.sampling import drawn_features
+
+CELLS_AT_ONCE = 2**20  # sums of levels that are looked at together
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Splits that send codes to children by a table, and the sums of these children."""
+
+    place: HostArray  # (tables,) of the node in the frontier
+    n_codes: HostArray  # (tables,)
+    n_children: HostArray  # (tables,)
+    slot: HostArray  # (codes, table by table)
+    sums: HostArray  # (children, channels), table by table
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best splits of a frontier."""
+
+    splits: Splits
+    tables: Tables | None  # of the nodes whose children do not follow from `splits`
+    heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
+
+
+class Seeker:
+    """Finds splits for one tree."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        bins: Bins,
+        channels: Channels,
+        levels: LevelRules,
+        ratio: RatioRules | None,
+        *,
+        is_rated: bool,
+        lets_stay: bool,
+    ) -> None:
+        self.backend, self.bins, self.channels = backend, bins, channels
+        self.levels, self.ratio, self.is_rated = levels, ratio, is_rated
+        self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
+        is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
+        self.nominal = np.flatnonzero(is_nominal)
+        self.is_ordered = ~is_nominal
+        least_gap = 0.0 if ratio is None else ratio.least_gap
+        self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
+
+    def seek(self, hist: Hist, search: Search, weight: HostArray) -> Found:
+        """The best splits of the nodes of a frontier; `weight` has theirs."""
+        if self.nominal.size:
+            search = replace(search, is_ordered=self.is_ordered)
+        if self.is_rated:
+            return self._rated(hist, search, weight)
+        splits = self.backend.best_splits(hist, search)
+        if not self.nominal.size:
+            return Found(splits, None)
+        return self._with_levels(hist, search, splits, len(weight))
+
+    # The backend chose among thresholds; levels may be better.
+
+    def _with_levels(self, hist: Hist, search: Search, splits: Splits, n_nodes: int) -> Found:
+        nodes = np.arange(n_nodes)
+        score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
+        score[nodes, splits.feature] = splits.score
+        score[:, self.nominal], _, heuristic = self._rate_levels(hist, n_nodes)
+        feature = self._highest(score, search)
+        best = score[nodes, feature]
+        place = np.flatnonzero(~self.is_ordered[feature] & (best > NO_SPLIT))
+        if not place.size:
+            return Found(splits, None, heuristic)
+        new = {name: getattr(splits, name).copy() for name in ("score", "feature", "missing_slot")}
+        new["score"][place], new["feature"][place] = best[place], feature[place]
+        splits = replace(splits, **new)
+        tables = self._tables(hist, place, splits)
+        has_missing = (self.bins.n_codes > self.bins.n_values)[feature[place]]
+        last = tables.slot[np.cumsum(tables.n_codes) - 1]
+        splits.missing_slot[place] = np.where(has_missing, last, STAY)
+        return Found(splits, tables, heuristic)
+
+    # The backend rated every feature.
+
+    def _rated(self, hist: Hist, search: Search, weight: HostArray) -> Found:
+        n_nodes = len(weight)
+        nodes = np.arange(n_nodes)
+        rates = self._rates(hist, search, n_nodes)
+        score = rates.score.copy()
+        score[:, self.nominal], bits, heuristic = self._rate_levels(hist, n_nodes)
+        if self.ratio is None:
+            feature = self._highest(score, search)
+            is_found = score[nodes, feature] > NO_SPLIT
+        else:
+            info = self._split_info(rates, bits, weight)
+            rated = Rated(self._among_drawn(score, search), info, rates.n_cuts)
+            unit = float(np.ldexp(1.0, -self.channels.weight_shift))
+            feature, is_found = choose_by_ratio(rated, weight, unit, self.ratio)
+        splits = Splits(
+            score=np.where(is_found, score[nodes, feature], NO_SPLIT),
+            feature=feature.astype(FEATURE),
+            code=rates.code[nodes, feature],
+            next_code=rates.next_code[nodes, feature],
+            missing_slot=np.full(n_nodes, STAY, SLOT),
+            left=np.zeros((n_nodes, self.channels.n), np.int64),
+        )
+        return Found(splits, self._tables(hist, np.flatnonzero(is_found), splits), heuristic)
+
+    def _rates(self, hist: Hist, search: Search, n_nodes: int) -> Rates:
+        """The best threshold of every feature."""
+        if not self.tight.size:
+            return self.backend.rate(hist, search)
+        is_ordered = self.is_ordered.copy()
+        is_ordered[self.tight] = False
+        rates = self.backend.rate(hist, replace(search, is_ordered=is_ordered))
+        assert self.ratio is not None
+        for feature in self.tight.tolist():
+            own = self.backend.cells(hist, np.arange(n_nodes), np.full(n_nodes, feature))
+            cells = own.reshape(n_nodes, int(self.bins.n_codes[feature]), -1)
+            found = rate_with_gaps(
+                cells, self.bins.features[feature], self.channels, search, self.ratio.least_gap
+            )
+            put_rates(rates, feature, found)
+        return rates
+
+    def _split_info(self, rates: Rates, bits: HostArray, weight: HostArray) -> HostArray:
+        """Weight times the bits that tell a row's branch, (nodes, features)."""
+        whole = weight.astype(np.float64)[:, None]
+        left, known = rates.left_weight, rates.known_weight
+        info = np.zeros(left.shape)
+        for part in (left, known - left, weight[:, None] - known):
+            info = info + branch_bits(part.astype(np.float64), whole)
+        info[:, self.nominal] = bits
+        return info
+
+    # Both.
+
+    def _highest(self, score: HostArray, search: Search) -> HostArray:
+        """The feature of the best score, the lowest on ties, among those drawn."""
+        return np.asarray(np.argmax(_trimmed(self._among_drawn(score, search)), axis=1))
+
+    def _among_drawn(self, score: HostArray, search: Search) -> HostArray:
+        if search.rank is None:
+            return score
+        drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
+        return np.where(drawn, score, NO_SPLIT)
+
+    def _rate_levels(self, hist: Hist, n_nodes: int) -> tuple[HostArray, HostArray, frozenset[int]]:
+        """Scores and bits of nominal features, (nodes, features), and which were not exact.
+
+        Tables of many nodes and levels are large, so they are looked at a few nodes at a time.
+        """
+        n_nominal = len(self.nominal)
+        score, bits = np.empty((n_nodes, n_nominal)), np.empty((n_nodes, n_nominal))
+        is_heuristic = np.zeros(n_nominal, bool)
+        width = int(self.bins.n_codes[self.nominal].sum()) * self.channels.n
+        step = max(1, CELLS_AT_ONCE // max(1, width))
+        for first in range(0, n_nodes if n_nominal else 0, step):
+            some = slice(first, min(first + step, n_nodes))
+            n = some.stop - some.start
+            place = np.repeat(np.arange(some.start, some.stop), n_nominal)
+            splits = self.backend.split_levels(hist, place, np.tile(self.nominal, n), self.levels)
+            score[some] = splits.score.reshape(n, n_nominal)
+            bits[some] = splits.bits.reshape(n, n_nominal)
+            is_heuristic |= splits.is_heuristic.reshape(n, n_nominal).any(axis=0)
+        return score, bits, frozenset(self.nominal[is_heuristic].tolist())
+
+    def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> Tables:
+        """The tables of some nodes, by what they split."""
+        feature = splits.feature[place].astype(np.int64)
+        n_codes = self.bins.n_codes[feature]
+        start = np.cumsum(n_codes) - n_codes
+        code = np.arange(int(n_codes.sum())) - np.repeat(start, n_codes)
+        slot = (code > np.repeat(splits.code[place], n_codes)).astype(SLOT)
+        slot[code >= np.repeat(self.bins.n_values[feature], n_codes)] = STAY
+        n_children = np.full(len(place), 2)
+        of_levels = ~self.is_ordered[feature]
+        if of_levels.any():
+            found = self.backend.split_levels(
+                hist, place[of_levels], feature[of_levels], self.levels
+            )
+            n_children[of_levels] = found.n_children
+            slot[np.repeat(of_levels, n_codes)] = found.slot
+        cells = self.backend.cells(hist, place, feature)
+        if self.is_rated and not self.lets_stay:
+            slot = self._to_largest(slot, n_codes, n_children, cells, feature)
+        sums = _child_sums(slot, n_codes, n_children, cells)
+        return Tables(place, n_codes, n_children, slot, sums)
+
+    def _to_largest(
+        self,
+        slot: HostArray,
+        n_codes: HostArray,
+        n_children: HostArray,
+        own: HostArray,
+        feature: HostArray,
+    ) -> HostArray:
+        """The slots with missing values sent to the largest child."""
+        weight = self.channels.weight_of(_child_sums(slot, n_codes, n_children, own))
+        first = np.cumsum(n_children) - n_children
+        heaviest = np.maximum.reduceat(weight, first)
+        is_heaviest = np.flatnonzero(weight == np.repeat(heaviest, n_children))
+        table = np.repeat(np.arange(len(first)), n_children)[is_heaviest]
+        largest = (is_heaviest - first[table])[np.searchsorted(table, np.arange(len(first)))]
+        last = np.cumsum(n_codes) - 1
+        is_missing = (self.bins.n_codes > self.bins.n_values)[feature] & (slot[last] == STAY)
+        slot = slot.copy()
+        slot[last[is_missing]] = largest[is_missing]
+        return slot
+
+
+def _child_sums(
+    slot: HostArray, n_codes: HostArray, n_children: HostArray, cells: HostArray
+) -> HostArray:
+    first = np.cumsum(n_children) - n_children
+    known = slot != STAY
+    child = (np.repeat(first, n_codes) + slot)[known]
+    sums = np.zeros((int(n_children.sum()), cells.shape[1]), np.int64)
+    np.add.at(sums, child, cells[known])
+    return sums
+
+
+def _trimmed(score: HostArray) -> HostArray:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT)

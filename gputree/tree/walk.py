@@ -1,0 +1,131 @@
+"""Rows that a node cannot send on by its own test: by surrogates, or down every branch.
+
+Backends walk rows to a leaf, or to the node where the tested value is missing and no child takes
+missing values. From there on they are walked here, on the host: they are few.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
+from gputree.tree.tree import Tree
+
+Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
+
+
+def stopping(tree: Tree) -> Tree:
+    """The tree for backends: rows stop where surrogates have a say before the larger child has."""
+    has_say = tree.n_surrogates > 0
+    if not has_say.any():
+        return tree
+    return replace(tree, missing_slot=np.where(has_say, STAY, tree.missing_slot))
+
+
+def slots_of(
+    tree: Tree, values: HostArray, threshold: HostArray, low_slot: HostArray, start: HostArray
+) -> HostArray:
+    """The children to which values of one column lead; STAY where that is not known.
+
+    One test a value: a threshold, up to which values go to `low_slot`, or levels from `start` on.
+    """
+    if values.dtype.kind == "f":
+        slot = np.where(values <= threshold, low_slot, 1 - low_slot.astype(np.int64))
+        return np.where(np.isnan(values), STAY, slot)
+    by_level = start >= 0
+    at = np.where(by_level & (values != MISSING_LEVEL), start + values, 0)
+    slot = np.where(values <= threshold, low_slot, 1 - low_slot.astype(np.int64))
+    if by_level.any():
+        slot = np.where(by_level, tree.level_slot[at], slot)
+    return np.where(values == MISSING_LEVEL, STAY, slot)
+
+
+def walk_on(tree: Tree, node: HostArray, read: Read) -> HostArray:
+    """Where rows end that a backend left at `node`, with the help of surrogates."""
+    node = node.copy()
+    first = tree.first_surrogate()
+    pending = np.flatnonzero(tree.n_surrogates[node] > 0)
+    is_primary = np.zeros(len(pending), bool)  # backends have tried the first test
+    while pending.size:
+        here = node[pending]
+        slot = np.full(len(pending), STAY, np.int64)
+        for turn in range(-1, int(tree.n_surrogates[here].max(initial=0))):
+            if turn < 0:
+                open_ = is_primary & ~tree.is_leaf[here]
+            else:
+                open_ = (slot == STAY) & (turn < tree.n_surrogates[here])
+            at = np.flatnonzero(open_)
+            if at.size:
+                slot[at] = _test(tree, here[at], first, turn, pending[at], read)
+        unknown = slot == STAY
+        slot[unknown] = tree.missing_slot[here[unknown]]
+        moves = (slot != STAY) & ~tree.is_leaf[here]
+        node[pending[moves]] = tree.first_child[here[moves]] + slot[moves]
+        pending = pending[moves]
+        is_primary = np.ones(len(pending), bool)
+    return node
+
+
+def _test(
+    tree: Tree, node: HostArray, first: HostArray, turn: int, row: HostArray, read: Read
+) -> HostArray:
+    """The outcome of a surrogate, or of the node's own test in turn -1."""
+    if turn < 0:
+        feature, threshold = tree.feature[node], tree.threshold[node]
+        low_slot, start = np.zeros(len(node), np.int64), tree.level_start[node]
+    else:
+        at = first[node] + turn
+        feature, threshold = tree.surrogate_feature[at], tree.surrogate_threshold[at]
+        low_slot, start = tree.surrogate_slot[at], tree.surrogate_level_start[at]
+    slot = np.empty(len(node), np.int64)
+    for column in np.unique(feature):
+        own = np.flatnonzero(feature == column)
+        slot[own] = slots_of(
+            tree, read(int(column))[row[own]], threshold[own], low_slot[own], start[own]
+        )
+    return slot
+
+
+def spread(tree: Tree, node: HostArray, read: Read) -> tuple[HostArray, HostArray, HostArray]:
+    """Follow every branch where a value is missing: row, leaf and share of the row, for each end.
+
+    A branch takes the share that it has of the weight of its node.
+    """
+    row: HostArray = np.arange(len(node))
+    share: HostArray = np.ones(len(node))
+    rows: list[HostArray] = []
+    leaves: list[HostArray] = []
+    shares: list[HostArray] = []
+    is_primary = np.zeros(len(node), bool)
+    while row.size:
+        is_end = tree.is_leaf[node]
+        for found, part in ((rows, row), (leaves, node), (shares, share)):
+            found.append(part[is_end])
+        row, node, share, is_primary = (part[~is_end] for part in (row, node, share, is_primary))
+        slot = np.full(len(row), STAY, np.int64)
+        at = np.flatnonzero(is_primary)
+        if at.size:
+            none = np.zeros(0, np.int64)
+            slot[at] = _test(tree, node[at], none, -1, row[at], read)
+        known = slot != STAY
+        parts = [(row[known], tree.first_child[node[known]] + slot[known], share[known])]
+        parts.append(_branches(tree, row[~known], node[~known], share[~known]))
+        row, node, share = (np.concatenate(part) for part in zip(*parts, strict=True))
+        is_primary = np.ones(len(row), bool)
+    every_row = np.concatenate(rows)
+    order = np.argsort(every_row, kind="stable")
+    return every_row[order], np.concatenate(leaves)[order], np.concatenate(shares)[order]
+
+
+def _branches(
+    tree: Tree, row: HostArray, node: HostArray, share: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    n = tree.n_children[node].astype(np.int64)
+    number = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    child = np.repeat(tree.first_child[node], n) + number
+    total = np.zeros(len(node))
+    np.add.at(total, np.repeat(np.arange(len(node)), n), tree.weight[child])
+    part = np.repeat(share, n) * (tree.weight[child] / np.repeat(total, n))
+    taken = tree.weight[child] > 0
+    return np.repeat(row, n)[taken], child[taken], part[taken]

@@ -1,0 +1,105 @@
+"""What a child a level gains, from the sums of the levels.
+
+The same as `multiway_score` of `gputree.backends.levels`, one pair of a node and a feature after
+another: levels in their order, channel by channel.
+"""
+
+import numpy as np
+
+from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.split import CORRECTED, INFORMATION, rows_at, weight_at
+
+told, larger, log2 = SCALAR.told, SCALAR.larger, SCALAR.log2
+
+
+@kernel
+def branch_bits(weight, whole):
+    """Weight times the bits that tell of a row that it took a branch."""
+    if weight <= 0.0:
+        return 0.0
+    return weight * log2(whole / weight)
+
+
+@kernel
+def gain(cells, base, n_levels, total, weights, whole, shape, formula, unit):
+    """The score of one pair; cells[base:] has the channels of its levels, one after another."""
+    is_classes, n_scored, _, n_channels = shape
+    first = 0 if is_classes else 1
+    if formula == CORRECTED:
+        right, most = 0.0, 0.0
+        for level in range(n_levels):
+            if weights[level] > 0.0:
+                best = 0.0
+                for c in range(n_scored):
+                    best = larger(np.float64(cells[base + level * n_channels + c]), best)
+                right = right + best
+        for c in range(n_scored):
+            most = larger(total[c], most)
+        return right - most
+    score = 0.0
+    for c in range(n_scored):
+        terms = 0.0
+        for level in range(n_levels):
+            part = weights[level]
+            if part <= 0.0:
+                continue
+            sums = np.float64(cells[base + level * n_channels + first + c]) * unit[c]
+            if formula == INFORMATION:
+                terms = terms + told(sums, total[c], part, whole)
+            else:
+                distance = sums * whole - total[c] * part
+                terms = terms + distance * distance / (part * whole) / whole
+        score = score + terms
+    return larger(score, 0.0)
+
+
+@kernel
+def split(
+    begin, end, cells, start, n_codes, n_values, shape, rules, unit, score, bits, n_children, slot,
+    largest,
+):  # fmt: skip
+    """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i]."""
+    is_classes, n_scored, _, n_channels = shape
+    formula, min_rows, min_weight = rules
+    first = 0 if is_classes else 1
+    total = np.empty(n_scored)
+    weights = np.empty(n_values.max())
+    for i in range(begin, end):
+        base, n_levels = start[i] * n_channels, n_values[i]
+        total[:] = 0.0
+        n_present, n_large, heaviest = 0, 0, -1.0
+        whole = 0.0
+        for level in range(n_levels):
+            at = base + level * n_channels
+            weight = weight_at(cells, at, is_classes, n_scored)
+            weights[level] = np.float64(weight)
+            if weight == 0:
+                continue
+            whole += weights[level]
+            for c in range(n_scored):
+                total[c] += np.float64(cells[at + first + c])
+            if weight >= min_weight and rows_at(cells, at, shape) >= min_rows:
+                n_large += 1
+            slot[start[i] + level] = n_present
+            if weights[level] > heaviest:
+                heaviest, largest[i] = weights[level], n_present
+            n_present += 1
+        for c in range(n_scored):
+            total[c] = total[c] * unit[c]
+        for level in range(n_levels):
+            if weights[level] == 0.0:
+                slot[start[i] + level] = n_present
+        n_children[i] = n_present + (1 if n_present < n_levels else 0)
+        lost = 0.0
+        if n_codes[i] > n_levels:
+            at = base + n_levels * n_channels
+            lost = np.float64(weight_at(cells, at, is_classes, n_scored))
+        every = whole + lost
+        told_bits = 0.0
+        for level in range(n_levels):
+            told_bits = told_bits + branch_bits(weights[level], every)
+        bits[i] = told_bits + branch_bits(lost, every)
+        score[i] = -np.inf
+        if n_large >= 2:
+            score[i] = gain(cells, base, n_levels, total, weights, whole, shape, formula, unit)

@@ -1,0 +1,408 @@
+"""The verbs of classic trees, on every backend: rates, cells, many children, rows that stay."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from gputree.backends.contract import NO_SPLIT, LevelRules, Moves, Rates, Search
+from gputree.data.bins import Bins, FeatureBins
+from gputree.data.table import Column, Kind, Table
+from gputree.data.target import class_target, value_target
+from gputree.dtypes import SLOT, STAY
+from gputree.kernels.cuda.gpu import SIMULATED
+from gputree.tree.tree import Split, Tree
+from tests.backends.test_contract import opened
+
+NUMPY = opened("numpy by sums")
+NAN = np.nan
+ROOT = np.zeros(1, np.int64)
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        *("numpy", "numpy by sums", "numpy by rows", "array_api_strict", "torch"),
+        *("numba", "numba by sums", "numba by rows", "cuda"),
+    ],
+)
+def backend(request):
+    return opened(request.param)
+
+
+def check_size(backend, n_rows):
+    """Skip what takes a simulator minutes."""
+    if backend.name == "cuda" and SIMULATED and n_rows > 100:
+        pytest.skip("too many for a simulator")
+
+
+def rows_for(backend, n_rows):
+    """As many rows as a backend has the time for."""
+    return 90 if backend.name == "cuda" and SIMULATED else n_rows
+
+
+N_VALUES = (7, 3, 300, 1)
+MISSING = (True, False, True, True)
+
+
+def table_of(n_rows, seed=0):
+    """Codes of four features; the last one is missing everywhere."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, n, n_rows).astype(np.float64) for n in N_VALUES]
+    for column, share in zip(columns, (0.2, 0.0, 0.1, 1.0), strict=True):
+        column[rng.random(n_rows) < share] = NAN
+    return columns
+
+
+def bins():
+    return Bins(
+        tuple(
+            FeatureBins(
+                f"x{at}",
+                Kind.NUMERIC,
+                None,
+                np.arange(n - 1.0),
+                np.arange(1.0, n),
+                has_missing,
+            )
+            for at, (n, has_missing) in enumerate(zip(N_VALUES, MISSING, strict=True))
+        )
+    )
+
+
+def begun(backend, target, seed=0):
+    columns = table_of(target.n_rows, seed)
+    held = backend.hold([Column(f"x{i}", Kind.NUMERIC, c) for i, c in enumerate(columns)])
+    data = backend.reserve(len(columns), target.n_rows, int(bins().n_codes.max()))
+    backend.encode(data, 0, held, bins().features)
+    return backend.begin(data, bins(), target)
+
+
+def target_of(kind, n_rows, seed=1):
+    rng = np.random.default_rng(seed)
+    weight = None
+    if "weighted" in kind:
+        weight = rng.integers(0, 4, n_rows) + 0.5
+    if "numbers" in kind:
+        return value_target(rng.normal(size=(n_rows, 2)).round(2), weight)
+    n_classes = 3 if "three" in kind else 2
+    label = rng.integers(0, n_classes, n_rows)
+    return class_target(label, n_classes, weight, divides_rows="divided" in kind)
+
+
+KINDS = ["two classes", "three weighted classes", "numbers", "weighted numbers", "divided classes"]
+
+
+def moves_by(table, node=0, first_child=1, feature=0):
+    """Moves of one node by a table of slots."""
+    n_children = int(max(slot for slot in table if slot != STAY)) + 1
+    return Moves(
+        np.array([node]),
+        np.array([feature]),
+        np.array([first_child]),
+        np.array([n_children]),
+        ROOT,
+        np.array(table, SLOT),
+    )
+
+
+def listed(backend, rows, nodes):
+    """The rows of each node, as sorted lists."""
+    row, n_rows = backend.rows_at(rows, np.array(nodes))
+    return [sorted(part.tolist()) for part in np.split(row, np.cumsum(n_rows)[:-1])]
+
+
+def all_cells(backend, hist, n_nodes):
+    feature = np.arange(len(N_VALUES))
+    place = np.repeat(np.arange(n_nodes), len(feature))
+    return backend.cells(hist, place, np.tile(feature, n_nodes))
+
+
+# Rates.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_rows", [5, 60, 900])
+@pytest.mark.parametrize(
+    "search",
+    [
+        Search("between", 1, 0, 9, None),
+        Search("between", 3, 2, 9, None),
+        Search("between", 1, 2, 9, None, least_share=0.03, most_least_weight=7),
+        Search("between", 1, 0, 9, None, is_ordered=np.array([True, False, True, True])),
+    ],
+    ids=["any", "three rows", "a share", "without x1"],
+)
+def test_the_best_threshold_of_every_feature_is_that_of_numpy(backend, kind, n_rows, search):
+    check_size(backend, n_rows)
+    target = target_of(kind, n_rows)
+    found, expected = (
+        each.rate(each.tally(begun(each, target), ROOT), search) for each in (backend, NUMPY)
+    )
+    same_rates(found, expected)
+
+
+@pytest.mark.parametrize("formula", ["information", "corrected", "twoing"])
+def test_every_criterion_rates_alike(backend, formula):
+    target = target_of("three weighted classes", rows_for(backend, 300))
+    search = Search(formula, 1, 0, 9, None)
+    found, expected = (
+        each.rate(each.tally(begun(each, target), ROOT), search) for each in (backend, NUMPY)
+    )
+    same_rates(found, expected)
+    assert np.isfinite(found.score[0, :3]).all()
+    splits = [
+        each.best_splits(each.tally(begun(each, target), ROOT), search) for each in (backend, NUMPY)
+    ]
+    assert splits[0].score.tobytes() == splits[1].score.tobytes()
+    assert_array_equal(splits[0].code, splits[1].code)
+
+
+def same_rates(found, expected):
+    """Bytes of scores; the rest where there is a threshold."""
+    assert found.score.tobytes() == expected.score.tobytes()
+    has = expected.score > NO_SPLIT
+    for field in fields(Rates)[1:]:
+        assert_array_equal(getattr(found, field.name)[has], getattr(expected, field.name)[has])
+
+
+def test_missing_values_take_no_part_in_a_rate(backend):
+    """x: 0 0 1 1 and two missing; the classes of the known rows are told apart by x."""
+    target = class_target(np.array([0, 0, 1, 1, 1, 0]), 2, None)
+    columns = [np.array([0.0, 0, 1, 1, NAN, NAN])]
+    one = Bins((FeatureBins("x", Kind.NUMERIC, None, np.zeros(1), np.ones(1), True),))
+    data = backend.reserve(1, 6, 3)
+    backend.encode(data, 0, backend.hold([Column("x", Kind.NUMERIC, columns[0])]), one.features)
+    rows = backend.begin(data, one, target)
+    rates = backend.rate(backend.tally(rows, ROOT), Search("between", 1, 0, 9, None))
+    # Gini of 2:2 is 1/2; four rows gain a half each.
+    assert rates.score.tolist() == [[2.0]]
+    assert (rates.code.tolist(), rates.next_code.tolist()) == ([[0]], [[1]])
+    assert (rates.left_weight.tolist(), rates.n_cuts.tolist()) == ([[2]], [[1]])
+
+
+# Cells.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_rows", [5, 60, 900])
+def test_cells_are_the_sums_of_a_node_and_feature(backend, kind, n_rows):
+    check_size(backend, n_rows)
+    target = target_of(kind, n_rows)
+    found, expected = (
+        all_cells(each, each.tally(begun(each, target), ROOT), 1) for each in (backend, NUMPY)
+    )
+    assert found.dtype.kind == "i"
+    assert_array_equal(found, expected)
+    n_codes = bins().n_codes
+    for begin, n in zip(np.cumsum(n_codes) - n_codes, n_codes, strict=True):
+        assert_array_equal(found[begin : begin + n].sum(axis=0), target.totals)
+
+
+def test_cells_come_in_the_order_asked_for(backend):
+    target = target_of("two classes", rows_for(backend, 900))
+    moves = moves_by([0, 0, 1, 1, 2, 2, 2, 0])
+    cells = []
+    for each in (backend, NUMPY):
+        rows = each.route(begun(each, target), moves)
+        hist = each.tally(rows, np.array([1, 2, 3]))
+        cells.append(each.cells(hist, np.array([2, 0, 1, 2]), np.array([1, 3, 0, 1])))
+    assert_array_equal(*cells)
+
+
+# Levels.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("missing", ["direction", "category", "known"])
+@pytest.mark.parametrize("is_multiway", [True, False])
+@pytest.mark.parametrize("formula", ["between", "information", "corrected"])
+def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, formula):
+    if "numbers" in kind and formula != "between":
+        pytest.skip("for classes only")
+    target = target_of(kind, 90)
+    rules = LevelRules(formula, 2, 3, is_multiway, missing=missing)
+    place, feature = np.zeros(4, np.int64), np.array([0, 1, 3, 0])
+    found, expected = (
+        each.split_levels(each.tally(begun(each, target), ROOT), place, feature, rules)
+        for each in (backend, NUMPY)
+    )
+    assert found.score.tobytes() == expected.score.tobytes()
+    assert found.bits.tobytes() == expected.bits.tobytes()
+    assert_array_equal(found.n_children, expected.n_children)
+    assert_array_equal(found.is_heuristic, expected.is_heuristic)
+    can = np.repeat(expected.score > NO_SPLIT, bins().n_codes[feature])
+    assert_array_equal(found.slot[can], expected.slot[can])
+
+
+# Many children, and rows that stay.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_rows", [5, 60, 900, 40_000])
+@pytest.mark.parametrize(
+    "slots",
+    [
+        [0, 1, 0, 1, 0, 1, 0, 1],
+        [0, 1, 2, 0, 1, 2, 0, STAY],
+        [0, 0, 0, 1, 1, 1, 1, STAY],
+        [6, 5, 4, 3, 2, 1, 0, 7],
+    ],
+    ids=["two", "three and some stay", "two and some stay", "eight"],
+)
+def test_rows_go_where_the_table_says(backend, kind, n_rows, slots):
+    check_size(backend, n_rows)
+    target = target_of(kind, n_rows)
+    moves = moves_by(slots)
+    rows = backend.route(begun(backend, target), moves)
+    n_children = int(moves.n_children[0])
+    code = table_of(n_rows)[0]
+    slot = np.array(slots)[np.where(np.isnan(code), 7, code).astype(int)]
+    inside = np.ones(n_rows, bool) if target.weight is None else target.weight > 0
+    expected = [np.flatnonzero(inside & (slot == child)).tolist() for child in range(n_children)]
+    expected.append(np.flatnonzero(inside & (slot == STAY)).tolist())
+    assert listed(backend, rows, [*range(1, 1 + n_children), 0]) == expected
+
+
+def test_several_nodes_divide_at_once(backend):
+    target = target_of("two classes", rows_for(backend, 900))
+    first = moves_by([0, 0, 1, 1, 2, 2, 2, STAY])
+    then = Moves(
+        node=np.array([1, 3]),
+        feature=np.array([1, 2]),
+        first_child=np.array([4, 7]),
+        n_children=np.array([3, 2]),
+        start=np.array([0, 3]),
+        table=np.array([2, 1, 0, *([0] * 150), *([1] * 150), STAY], SLOT),
+    )
+    nodes = [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    found = []
+    for each in (backend, NUMPY):
+        rows = each.route(each.route(begun(each, target), first), then)
+        found.append(listed(each, rows, nodes))
+        hist = each.tally(rows, np.array([2, 4, 5, 6, 7, 8]))
+        found.append(all_cells(each, hist, 6).tolist())
+    assert found[:2] == found[2:]
+    assert sum(map(len, found[0])) == target.n_rows
+    assert found[0][1] == []  # all of node 1 moved
+    assert found[0][0]
+    assert found[0][3]
+
+
+def test_codes_of_single_rows_can_be_asked_for(backend):
+    target = target_of("two classes", 60)
+    rows = begun(backend, target)
+    row, feature = np.array([3, 59, 0, 3]), np.array([0, 2, 1, 2])
+    expected = [table_of(60)[f][r] for r, f in zip(row, feature, strict=True)]
+    n_values = np.array(N_VALUES)[feature]
+    expected = np.where(np.isnan(expected), n_values, expected)
+    assert_array_equal(backend.codes_of(rows, row, feature), expected)
+
+
+def test_rows_that_stayed_are_put_where_they_belong(backend):
+    target = target_of("two classes", 60)
+    rows = backend.route(begun(backend, target), moves_by([0, 0, 0, 1, 1, 1, 1, STAY]))
+    before = listed(backend, rows, [0, 1, 2])
+    row, _ = backend.rows_at(rows, ROOT)
+    node = np.where(row % 3 == 0, 1, np.where(row % 3 == 1, 2, 0))
+    moved = backend.disperse(rows, ROOT, row, node)
+    after = listed(backend, moved, [0, 1, 2])
+    for number, (old, new) in enumerate(zip(before, after, strict=True)):
+        own = [] if number == 0 else old
+        assert new == sorted(own + row[node == number].tolist())
+    assert listed(backend, rows, [0, 1, 2]) == before
+    hist = backend.tally(moved, np.array([1, 2]))
+    rows_of = backend.cells(hist, np.array([0, 1]), np.array([1, 1])).sum(axis=1).reshape(2, 3)
+    assert rows_of.sum(axis=1).tolist() == [len(after[1]), len(after[2])]
+
+
+@pytest.mark.parametrize("n_rows", [60, 900])
+def test_a_row_can_be_divided_among_children(backend, n_rows):
+    """Copies have their own weights, and codes and classes of their row; they move as rows do."""
+    check_size(backend, n_rows)
+    target = target_of("divided classes", n_rows)
+    found = []
+    for each in (backend, NUMPY):
+        rows = each.route(begun(each, target), moves_by([0, 0, 1, 1, 2, 2, 2, STAY]))
+        row, _ = each.rows_at(rows, ROOT)
+        row = np.sort(row)
+        source, node = np.repeat(row, 3), np.tile([1, 2, 3], len(row))
+        whole = target.weight[row]
+        weight = np.stack([whole // 4, whole // 4, whole - 2 * (whole // 4)], axis=1).ravel()
+        rows = each.disperse(rows, ROOT, source, node, weight)
+        found.append(listed(each, rows, [0, 1, 2, 3]))
+        hist = each.tally(rows, np.array([1, 2, 3]))
+        cells = all_cells(each, hist, 3)
+        found.append(cells.tolist())
+        # And once more: copies are rows.
+        rows = each.route(rows, moves_by([0, 1, 1], node=1, first_child=4, feature=1))
+        found.append(listed(each, rows, [4, 5]))
+        rates = each.rate(each.tally(rows, np.array([2, 5])), Search("information", 1, 0, 9, None))
+        found.append(rates.score.tobytes())
+    assert found[:4] == found[4:]
+    n_first = bins().n_codes[0]
+    total = np.array(found[1]).reshape(3, -1, target.channels.n)[:, :n_first].sum(axis=(0, 1))
+    assert_array_equal(total[:2], target.totals[:2])
+
+
+# Walking.
+
+
+def tree_of(**arrays):
+    """A tree in which some arrays are given and the others say nothing."""
+    n = len(arrays["kind"])
+    filled = {name: np.zeros(n) for name in ("gain", "impurity", "n_rows", "weight")}
+    return Tree(**{**filled, "value": np.ones((n, 1)), **arrays})
+
+
+def test_rows_are_walked_by_levels_and_stop_where_nobody_knows(backend):
+    r"""
+    Node 0: levels a, b, c, d to children 0, 1, 1, 2; unknown ones to 1; missing ones stay.
+    Node 2: x <= 1.5, missing values to child 1.
+    Node 3: levels a, c to children 0, 1; d stays, unknown ones stay, missing ones to child 0.
+    """
+    tree = tree_of(
+        kind=[Split.MULTIWAY, Split.LEAF, Split.THRESHOLD, Split.SUBSET, *[Split.LEAF] * 4],
+        feature=[1, -1, 0, 1, -1, -1, -1, -1],
+        first_child=[1, -1, 4, 6, -1, -1, -1, -1],
+        n_children=[3, 0, 2, 2, 0, 0, 0, 0],
+        threshold=[NAN, NAN, 1.5, NAN, NAN, NAN, NAN, NAN],
+        missing_slot=[STAY, 0, 1, 0, 0, 0, 0, 0],
+        level_start=[0, -1, -1, 5, -1, -1, -1, -1],
+        level_slot=[0, 1, 1, 2, 1, 0, STAY, 1, STAY, STAY],
+    )
+    level = np.array([0, 1, 2, 2, 3, 4, -1], np.int32)
+    x = np.array([NAN, 1.0, 2.0, NAN, 0.0, 1.0, 0.0], np.float32)
+    levels = ("a", "b", "c", "d")
+    table = Table((Column("x", Kind.NUMERIC, x), Column("l", Kind.NOMINAL, level, levels)), 7)
+    assert backend.apply(tree, table).tolist() == [1, 4, 5, 5, 6, 4, 0]
+
+
+def test_a_table_of_many_rows_is_walked_alike(backend):
+    """A threshold, then many levels, on more rows than a block has."""
+    rng = np.random.default_rng(5)
+    n_rows, n_levels = rows_for(backend, 2_000), 500
+    tree = tree_of(
+        kind=[Split.THRESHOLD, Split.SUBSET, Split.SUBSET, *[Split.LEAF] * 4],
+        feature=[0, 1, 1, -1, -1, -1, -1],
+        first_child=[1, 3, 5, -1, -1, -1, -1],
+        n_children=[2, 2, 2, 0, 0, 0, 0],
+        threshold=[0.25, *[NAN] * 6],
+        missing_slot=[0, STAY, 1, 0, 0, 0, 0],
+        level_start=[-1, 0, n_levels + 1, *[-1] * 4],
+        level_slot=np.where(
+            rng.random(2 * n_levels + 2) < 0.1, STAY, rng.integers(0, 2, 2 * n_levels + 2)
+        ),
+    )
+    x = rng.normal(size=n_rows)
+    x[::17] = NAN
+    level = rng.integers(-1, n_levels + 1, n_rows).astype(np.int32)
+    columns = (
+        Column("x", Kind.NUMERIC, x),
+        Column("l", Kind.NOMINAL, level, tuple(range(n_levels))),
+    )
+    table = Table(columns, n_rows)
+    found = backend.apply(tree, table)
+    assert_array_equal(found, NUMPY.apply(tree, table))
+    assert set(found.tolist()) == {1, 3, 4, 5, 6}
