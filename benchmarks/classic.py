@@ -9,11 +9,13 @@ fit starts from a data frame (Weka: from its instances in memory) and medians ar
 """
 
 import argparse
+import contextlib
 import json
 import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -107,8 +109,8 @@ def adult(options: argparse.Namespace) -> tuple[str, dict[str, Fit]] | None:
     if not path.is_file():
         return None
     frame = pd.read_parquet(path)
-    X, y = frame.drop(columns="target"), frame["target"].astype(str).to_numpy()
-    settings = {"min_branch": 2, "mdl_correction": True, "thresholds": "value"}
+    X, y = frame.drop(columns="target"), frame["target"].cat.codes.to_numpy()
+    settings: dict[str, Any] = {"mdl_correction": True, "thresholds": "value", "pruning": None}
     contestants: dict[str, Fit] = {
         "gputree C4.5": timed(
             lambda: gputree.C45Classifier(
@@ -170,9 +172,17 @@ def chefboost(frame: pd.DataFrame) -> Fit | None:
     table = frame.rename(columns={"target": "Decision"}).copy()
     for name in table:
         if isinstance(table[name].dtype, pd.CategoricalDtype):
-            table[name] = table[name].astype(object).fillna("?").astype(str)
+            table[name] = pd.Series(table[name].astype(object).fillna("?"), dtype=object)
     config = {"algorithm": "C4.5", "enableParallelism": False}
-    return timed(lambda: Chefboost.fit(table.copy(), config=config, silent=True))
+    # It writes its tree as a module into the current folder, and imports it from there.
+    folder = tempfile.mkdtemp()
+    sys.path.insert(0, folder)
+
+    def fit() -> None:
+        with contextlib.chdir(folder):
+            Chefboost.fit(table.copy(), config=config, silent=True)
+
+    return timed(fit)
 
 
 # Splits of categories.

@@ -9,8 +9,9 @@ from gputree.estimators.classic import (
     ID3Classifier,
 )
 from gputree.estimators.model_file import load
-from gputree.estimators.show import export_graphviz, export_text, plot_tree
+from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.rules.classifier import RuleSetClassifier
 from gputree.verify import selftest
 from gputree.warm import warmup
 
@@ -26,9 +27,11 @@ __all__ = [
     "DecisionTreeRegressor",
     "ID3Classifier",
     "ModelFileError",
+    "RuleSetClassifier",
     "export_graphviz",
     "export_text",
     "load",
+    "plot_pruning",
     "plot_tree",
     "selftest",
     "warmup",

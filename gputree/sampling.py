@@ -47,3 +47,9 @@ def drawn_features(rank: HostArray, n_drawn: int, can_split: HostArray) -> HostA
     n_features = can_split.shape[1]
     first = np.where(can_split, rank, n_features).min(axis=1, keepdims=True)
     return rank < np.maximum(n_drawn, first + 1)
+
+
+def shuffled(seed: int, n: int) -> HostArray:
+    """The numbers below n in random order."""
+    key = mix(~np.array([seed], np.uint64), np.uint64(0))
+    return np.argsort(mix(key, np.arange(n, dtype=np.uint64)), kind="stable")

@@ -51,7 +51,9 @@ def _plain() -> list[TreeEstimator]:
 
 def _classic() -> list[TreeEstimator]:
     """Levels and missing values: many children, rows that stay, copies."""
-    return [cls(max_depth=4, categorical_features=[4], backend="numba") for cls in CLASSIC]
+    return [
+        cls(max_depth=4, categorical_features=[4], pruning=None, backend="numba") for cls in CLASSIC
+    ]
 
 
 def _grown(models: Sequence[TreeEstimator], X: HostArray, weight: HostArray) -> float:

@@ -26,6 +26,7 @@ FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays"}
 MAY_IMPORT = {
     "gputree.kernels": set(),
     "gputree.tree": FOUNDATION,
+    "gputree.pruning": {*FOUNDATION, "gputree.tree", "gputree.formulas"},
     "gputree.data": {*FOUNDATION, "gputree.kernels.buckets"},
     "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
     "gputree.backends": {
@@ -37,6 +38,11 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data", "gputree.tree"),
         *("gputree.formulas", "gputree.sampling"),
+    },
+    "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
+    "gputree.rules.classifier": {
+        *FOUNDATION,
+        *("gputree.rules", "gputree.data", "gputree.estimators"),
     },
 }
 # Which modules may know a library that is not always there, or not on every device.

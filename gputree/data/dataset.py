@@ -64,6 +64,7 @@ class Dataset:
         n_cells = table.n_rows * table.n_features
         place = cuda_number(table.columns[0].values)
         choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
+        self.table = table  # not copied; pruning asks where its rows end
         self.y = y
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         self.feature_names = _get_feature_names(X)

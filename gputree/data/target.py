@@ -166,6 +166,24 @@ def with_copies(target: Target, row: HostArray, weight: HostArray) -> Target:
     )
 
 
+def without_rows(target: Target, is_out: HostArray) -> Target:
+    """The target with some rows out of the tree, in the same units."""
+    weight = np.ones(target.n_rows, SUM) if target.weight is None else target.weight
+    return replace(
+        target,
+        channels=replace(target.channels, counts_rows=True),
+        weight=np.where(is_out, 0, weight),
+        value=None if target.value is None else np.where(is_out, 0, target.value),
+    )
+
+
+def weights_of(target: Target) -> HostArray:
+    """The weights of the rows as they were given, but for rounding."""
+    if target.weight is None:
+        return np.ones(target.n_rows)
+    return np.ldexp(target.weight.astype(np.float64), -target.channels.weight_shift)
+
+
 def exponent_of(x: float) -> int:
     """The smallest e with x < 2**e."""
     return int(np.frexp(x)[1])

@@ -4,44 +4,44 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import array_api_compat
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gputree.arrays import is_foreign, to_numpy
 from gputree.backends.registry import choose
-from gputree.backends.timed import Timed
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
-from gputree.data.table import Kind
+from gputree.data.table import Kind, Table
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
+from gputree.estimators.growing import Growing
+from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.report import FitReport
-from gputree.growth.builder import grow
-from gputree.growth.finish import Finish, finish
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
+from gputree.pruning.task import Ends
+from gputree.rules.from_tree import rules_of
+from gputree.rules.rule_set import RuleSet
 from gputree.tree.colours import node_colours
 from gputree.tree.describe import Answers, Boxes, Branches
 from gputree.tree.export import tree_text
 from gputree.tree.graphviz import tree_dot
 from gputree.tree.plot import draw
+from gputree.tree.tree import Tree
 from gputree.tree.walk import spread, stopping, walk_on
-
-Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
 MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(BaseEstimator):
+class TreeEstimator(Prunable):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -62,8 +62,16 @@ class TreeEstimator(BaseEstimator):
     mdl_correction: bool = False
     min_gap: float = 0.0
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow a tree on the rows of X with target y.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Grow a tree on the rows of X with target y, and prune it if `pruning` says how.
 
         Parameters
         ----------
@@ -73,40 +81,30 @@ class TreeEstimator(BaseEstimator):
             The target; may be left out when a Dataset brings it.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; one of weight 0 is left out.
+        X_val : array-like or data frame, optional
+            Other rows, by which to judge what to prune.
+        y_val : array-like, optional
+            Their target.
 
         Returns
         -------
         self
         """
         start = time.perf_counter()
-        formula, impurity = parameters.one_of("criterion", self.criterion, self.CRITERIA)
-        self._check_ways()
-        budget = parameters.budget(self.histogram_budget)
-        dataset, weight = self._read(X, sample_weight)
-        y = dataset.y if y is None else y
-        target, learned = self._target(y, dataset.n_rows, weight)
-        self._check_table(dataset)
-        rules = self._rules(formula, target, dataset, y)
-        backend = Timed(dataset.backend)
-        budget = min(budget, backend.room_for_hists() or budget)
-        compiled_before = backend.compile_seconds
-        grown = grow(backend, dataset.data, dataset.bins, target, rules, budget)
-        leaf = np.empty(0) if target.label is not None else backend.leaves(grown.rows)
-        how = Finish(impurity, rules.is_multiway, rules.missing, self.thresholds == "value")
-        tree = finish(grown, target, leaf, how)
-        notes = self._notes(sorted(grown.draft.heuristic), dataset)
-        peak_bytes = backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes
-        del grown
+        method = self._method(X_val is not None)
+        growing = Growing(self, X, y, sample_weight)
+        dataset, backend = growing.dataset, growing.backend
+        tree, report = self._grown_and_pruned(growing, method, X_val, y_val)
         backend.release()
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
         self._keep_columns(X, dataset)
-        for name, value in learned.items():
+        for name, value in growing.learned.items():
             setattr(self, name, value)
-        self.tree_ = tree
+        self.tree_, self.pruning_report_ = tree, report
         self.missing_ = self.missing
-        self.max_features_ = rules.n_drawn
+        self.max_features_ = growing.rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
-        compile_seconds = backend.compile_seconds - compiled_before
+        compile_seconds = growing.compile_seconds
         seconds = dict(backend.seconds)
         if dataset is not X:
             seconds = dataset.seconds | seconds
@@ -118,10 +116,10 @@ class TreeEstimator(BaseEstimator):
             n_rows=dataset.n_rows,
             n_features=dataset.n_features,
             n_nodes=tree.n_nodes,
-            peak_bytes=peak_bytes,
+            peak_bytes=growing.peak_bytes,
             compile_seconds=compile_seconds,
             seconds=seconds | {"total": time.perf_counter() - start},
-            notes=notes,
+            notes=self._notes(sorted(growing.heuristic), dataset),
         )
         return self
 
@@ -232,6 +230,36 @@ class TreeEstimator(BaseEstimator):
             parameters.real("fontsize", fontsize, 1.0)
         boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
         return draw(boxes, self._colours(filled), ax=ax, fontsize=fontsize)
+
+    def to_rules(self, X: Any = None, y: Any = None) -> RuleSet:
+        """A rule a leaf of a classifier, in the order of `export_text`.
+
+        The branches on the way to a leaf are put together column by column. A missing value meets
+        no condition but `is missing`, so rules may have no answer where the tree has one.
+
+        Parameters
+        ----------
+        X, y : table and labels, optional
+            Rows to count the rules on; those of the leaves by default.
+
+        Examples
+        --------
+        >>> from gputree import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier().fit([[1], [2], [3]], ["a", "b", "a"])
+        >>> print(tree.to_rules())
+        IF x0 <= 1.50 THEN a (1 row, 100.0%)
+        IF x0 > 1.50 AND x0 <= 2.50 THEN b (1 row, 100.0%)
+        IF x0 > 2.50 THEN a (1 row, 100.0%)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "classes_"):
+            raise TypeError("rules answer with classes, and a regression has none")
+        rules = rules_of(self.tree_, self.schema_, self.classes_)
+        if X is None and y is None:
+            return rules
+        if X is None or y is None:
+            raise ValueError("rules are counted on X and y; give both of them, or none")
+        return rules.counted(self._checked(X), y)
 
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
@@ -431,10 +459,12 @@ class TreeEstimator(BaseEstimator):
 
     def _walk(self, X: Any) -> tuple[HostArray, Ends | None]:
         """The leaf of each row, and where rows have several: which rows, leaves and shares."""
-        table = read_table(X, like=self.schema_)
+        return self._walk_table(self.tree_, read_table(X, like=self.schema_), self.missing_)
+
+    def _walk_table(self, tree: Tree, table: Table, missing: str) -> tuple[HostArray, Ends | None]:
+        """The same for any tree and a table that has been read."""
         n_cells = table.n_rows * table.n_features
         choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
-        tree = self.tree_
         node = choice.backend.apply(stopping(tree), table)
         stopped = np.flatnonzero(~tree.is_leaf[node])
         if not stopped.size:
@@ -443,7 +473,7 @@ class TreeEstimator(BaseEstimator):
         def read(column: int) -> HostArray:
             return to_numpy(table.columns[column].values)[stopped]
 
-        if self.missing_ != "fractional":
+        if missing != "fractional":
             node[stopped] = walk_on(tree, node[stopped], read)
             return node, None
         row, leaf, share = spread(tree, node[stopped], read)
@@ -452,6 +482,18 @@ class TreeEstimator(BaseEstimator):
         first = by_share[np.searchsorted(row[by_share], np.arange(len(stopped)))]
         node[stopped] = leaf[first]
         return node, (stopped[row], leaf, share)
+
+    def _ends(self, tree: Tree, table: Table, missing: str) -> Ends:
+        """Where all rows of a table end: row, node and share for each end."""
+        node, several = self._walk_table(tree, table, missing)
+        row = np.arange(len(node))
+        if several is None:
+            return row, node, np.ones(len(node))
+        is_whole = np.ones(len(node), bool)
+        is_whole[several[0]] = False
+        whole = row[is_whole], node[is_whole], np.ones(int(is_whole.sum()))
+        row, node, share = (np.concatenate(part) for part in zip(whole, several, strict=True))
+        return row, node, share
 
     def _values(self, X: Any, value: HostArray) -> HostArray:
         """The values of leaves, (nodes, outputs), for each row of X."""
@@ -464,8 +506,7 @@ class TreeEstimator(BaseEstimator):
 
     def _checked(self, X: Any) -> Any:
         """X, if a prediction can be made of it."""
-        if isinstance(X, Dataset):
-            raise TypeError("a prediction takes a table of values, not a Dataset, which has codes")
+        not_coded(X)
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         return X

@@ -30,6 +30,12 @@ class ID3Classifier(DecisionTreeClassifier):
     ----------
     max_depth : int, optional
         The most splits above a leaf.
+    pruning : str, object of `gputree.pruning` or None, default=None
+        How to prune the tree, as in `DecisionTreeClassifier`.
+    validation_fraction : float, optional
+        The share of rows that is held out from growing, for pruning to judge by.
+    random_state : int, RandomState or None, default=0
+        Decides which rows are held out, and the folds of cross-validation.
     min_samples_split : int or float, default=2
         The fewest rows a node must have to be split; a float is a share of all rows.
     class_weight, priors
@@ -43,8 +49,8 @@ class ID3Classifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
-feature_names_in_, max_features_, backend_, device_
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -70,8 +76,8 @@ feature_names_in_, max_features_, backend_, device_
     min_samples_leaf = 1
     min_weight_fraction_leaf = 0.0
     max_features = None
-    random_state = None
     max_leaf_nodes = None
+    ccp_alpha = 0.0
     min_impurity_decrease = 0.0
     max_bins = 255
 
@@ -79,6 +85,9 @@ feature_names_in_, max_features_, backend_, device_
         self,
         *,
         max_depth: int | None = None,
+        pruning: Any = None,
+        validation_fraction: float | None = None,
+        random_state: Any = 0,
         min_samples_split: int | float = 2,
         class_weight: Any = None,
         priors: Any = "data",
@@ -90,6 +99,9 @@ feature_names_in_, max_features_, backend_, device_
         n_jobs: int | None = None,
     ) -> None:
         self.max_depth = max_depth
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
         self.min_samples_split = min_samples_split
         self.class_weight = class_weight
         self.priors = priors
@@ -142,6 +154,12 @@ class C45Classifier(DecisionTreeClassifier):
         Halfway between two values of the node, or the largest value of the table below that.
     max_depth : int, optional
         The most splits above a leaf.
+    pruning : str, object of `gputree.pruning` or None, default='error_based'
+        How to prune the tree, as in `DecisionTreeClassifier`.
+    validation_fraction : float, optional
+        The share of rows that is held out from growing, for pruning to judge by.
+    random_state : int, RandomState or None, default=0
+        Decides which rows are held out, and the folds of cross-validation.
     class_weight, priors, categorical_features
         As in `DecisionTreeClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
@@ -151,8 +169,8 @@ class C45Classifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
-feature_names_in_, max_features_, backend_, device_
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -173,8 +191,8 @@ feature_names_in_, max_features_, backend_, device_
     min_samples_leaf = 1
     min_weight_fraction_leaf = 0.0
     max_features = None
-    random_state = None
     max_leaf_nodes = None
+    ccp_alpha = 0.0
     min_impurity_decrease = 0.0
 
     def __init__(
@@ -185,6 +203,9 @@ feature_names_in_, max_features_, backend_, device_
         min_gap: float = 0.0,
         thresholds: str = "midpoint",
         max_depth: int | None = None,
+        pruning: Any = "error_based",
+        validation_fraction: float | None = None,
+        random_state: Any = 0,
         class_weight: Any = None,
         priors: Any = "data",
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -200,6 +221,9 @@ feature_names_in_, max_features_, backend_, device_
         self.min_gap = min_gap
         self.thresholds = thresholds
         self.max_depth = max_depth
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
         self.class_weight = class_weight
         self.priors = priors
         self.categorical_features = categorical_features
@@ -238,6 +262,13 @@ class CARTClassifier(DecisionTreeClassifier):
         The measure that splits improve.
     max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
         As in `DecisionTreeClassifier`.
+    pruning : str, object of `gputree.pruning` or None, default='cost_complexity'
+        How to prune the tree, as in `DecisionTreeClassifier`; by default with a price for
+        each leaf, chosen by 10-fold cross-validation.
+    validation_fraction : float, optional
+        The share of rows that is held out from growing, for pruning to judge by.
+    random_state : int, RandomState or None, default=0
+        Decides which rows are held out, and the folds of cross-validation.
     class_weight, priors, categorical_features, subset_search, max_exact_levels
         As in `DecisionTreeClassifier`.
     max_surrogates : int, default=5
@@ -252,8 +283,8 @@ class CARTClassifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
-feature_names_in_, max_features_, backend_, device_
+    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -272,14 +303,17 @@ feature_names_in_, max_features_, backend_, device_
     missing = "surrogate"
     min_weight_fraction_leaf = 0.0
     max_features = None
-    random_state = None
     max_leaf_nodes = None
+    ccp_alpha = 0.0
 
     def __init__(
         self,
         *,
         criterion: str = "gini",
         max_depth: int | None = None,
+        pruning: Any = "cost_complexity",
+        validation_fraction: float | None = None,
+        random_state: Any = 0,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_impurity_decrease: float = 0.0,
@@ -299,6 +333,9 @@ feature_names_in_, max_features_, backend_, device_
     ) -> None:
         self.criterion = criterion
         self.max_depth = max_depth
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_impurity_decrease = min_impurity_decrease
@@ -327,6 +364,13 @@ class CARTRegressor(DecisionTreeRegressor):
     ----------
     max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
         As in `DecisionTreeClassifier`.
+    pruning : str, object of `gputree.pruning` or None, default='cost_complexity'
+        How to prune the tree, as in `DecisionTreeClassifier`; by default with a price for
+        each leaf, chosen by 10-fold cross-validation.
+    validation_fraction : float, optional
+        The share of rows that is held out from growing, for pruning to judge by.
+    random_state : int, RandomState or None, default=0
+        Decides which rows are held out, and the folds of cross-validation.
     categorical_features, subset_search, max_exact_levels, max_surrogates, surrogate_style
         As in `CARTClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
@@ -336,8 +380,8 @@ class CARTRegressor(DecisionTreeRegressor):
 
     Attributes
     ----------
-    n_outputs_, tree_, missing_, feature_importances_, fit_report_, n_features_in_, \
-feature_names_in_, max_features_, backend_, device_
+    n_outputs_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeRegressor`.
 
     Examples
@@ -347,20 +391,23 @@ feature_names_in_, max_features_, backend_, device_
     >>> X, y = load_diabetes(return_X_y=True)
     >>> tree = CARTRegressor(max_depth=3).fit(X, y)
     >>> round(tree.score(X, y), 3)
-    0.501
+    0.48
     """
 
     criterion = "variance"
     missing = "surrogate"
     min_weight_fraction_leaf = 0.0
     max_features = None
-    random_state = None
     max_leaf_nodes = None
+    ccp_alpha = 0.0
 
     def __init__(
         self,
         *,
         max_depth: int | None = None,
+        pruning: Any = "cost_complexity",
+        validation_fraction: float | None = None,
+        random_state: Any = 0,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_impurity_decrease: float = 0.0,
@@ -377,6 +424,9 @@ feature_names_in_, max_features_, backend_, device_
         n_jobs: int | None = None,
     ) -> None:
         self.max_depth = max_depth
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_impurity_decrease = min_impurity_decrease

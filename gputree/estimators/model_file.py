@@ -10,6 +10,7 @@ from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
 from gputree.estimators.parameters import WAYS
+from gputree.pruning import methods
 from gputree.tree import store
 from gputree.tree.check import check_tree
 from gputree.tree.plain import from_plain, to_plain
@@ -33,6 +34,7 @@ def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     }
     if not isinstance(params.get("random_state", 0), (int, np.integer)):
         params["random_state"] = None  # a generator is not data
+    params["pruning"] = methods.to_data(params["pruning"])
     header = {**_describe(estimator), "params": to_plain(params)}
     store.write(path, store.pack(header, _arrays(estimator)))
 
@@ -113,7 +115,9 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
     params = from_plain(header["params"])
     if not set(params) <= set(estimator.get_params(deep=False)) - set(estimator.WHERE):
         raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
+    params["pruning"] = methods.from_data(params["pruning"])
     estimator.set_params(**params)
+    estimator.pruning_report_ = None
     is_classifier = isinstance(estimator, trees.DecisionTreeClassifier)
     schema = _schema(header)
     tree = _tree(arrays)

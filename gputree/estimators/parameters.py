@@ -34,6 +34,12 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     return float(value)
 
 
+def open_share(name: str, value: Any) -> None:
+    """Check a share between 0 and 1 that leaves something on either side."""
+    if not _is_fraction(value) or not 0.0 < value < 1.0:
+        raise ValueError(f"{name}={value!r}: a share between 0 and 1, or None, is needed")
+
+
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
     if _is_whole(value):

@@ -3,6 +3,8 @@
 from typing import Any
 
 from gputree.estimators.base import TreeEstimator
+from gputree.pruning.path import Path
+from gputree.pruning.plot import draw_path, draw_report
 
 
 def export_text(
@@ -46,7 +48,8 @@ def export_text(
     >>> fruit = pd.DataFrame({
     ...     "colour": ["red", "green", "yellow", "yellow"], "weight": [150, 170, 120, 60]
     ... }).astype({"colour": "category"})
-    >>> tree = CARTClassifier().fit(fruit, ["apple", "apple", "banana", "lemon"])
+    >>> tree = CARTClassifier(pruning=None)
+    >>> tree = tree.fit(fruit, ["apple", "apple", "banana", "lemon"])
     >>> print(export_text(tree, decimals=0))
     colour in {green, red}: class apple (2 rows, 100.0%)
     colour in {yellow}
@@ -191,6 +194,42 @@ def plot_tree(
         ax=ax,
         fontsize=fontsize,
     )
+
+
+def plot_pruning(what: Any, ax: Any = None) -> Any:
+    """Draw error against leaves with matplotlib, and mark the tree that was chosen.
+
+    Parameters
+    ----------
+    what : pruned estimator, or path
+        An estimator that pruned its tree, or what `cost_complexity_pruning_path` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; the current axes by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import CARTClassifier, plot_pruning
+    >>> tree = CARTClassifier().fit(*load_iris(return_X_y=True))
+    >>> ax = plot_pruning(tree, ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('leaves', 'error')
+    """
+    if isinstance(what, Path):
+        return draw_path(what, ax)
+    if isinstance(what, TreeEstimator):
+        report = getattr(what, "pruning_report_", None)
+        if report is None:
+            raise ValueError("the tree was not pruned, so there is nothing to show of it")
+        return draw_report(report, ax)
+    if not hasattr(what, "ccp_alphas"):
+        raise TypeError(f"a pruned tree of gputree or a path of pruning is needed; got {what!r}")
+    return draw_path(Path(what.ccp_alphas, what.n_leaves, what.impurities), ax)
 
 
 def _checked(tree: Any) -> TreeEstimator:

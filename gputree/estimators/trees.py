@@ -47,11 +47,20 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         How many features, drawn anew for each node, to try. More are tried only while none of
         those drawn can be split.
     random_state : int, RandomState or None, default=None
-        Decides the draws of `max_features`; without draws nothing is random.
+        Decides the draws of `max_features`, of rows held out and of folds; without them nothing is
+        random.
     max_leaf_nodes : int, optional
         Grow best-first until there are so many leaves.
     min_impurity_decrease : float, default=0.0
         The least decrease of impurity, weighted by the node's share of the rows, of a split.
+    ccp_alpha : float, default=0.0
+        The price of a leaf in impurity; the weakest links up to it are cut, as in scikit-learn.
+    pruning : str, object of `gputree.pruning` or None, default=None
+        How to prune the tree: 'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error',
+        'critical_value' or 'pre', or an object with options.
+    validation_fraction : float, optional
+        The share of rows that is held out from growing, for pruning to judge by. Drawn by
+        `random_state`. `fit` may be given other rows instead.
     class_weight : dict, 'balanced' or None, default=None
         Factors for the weights of the rows of each class.
     priors : 'data', 'uniform', dict or array-like, default='data'
@@ -103,6 +112,8 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The share of each feature in what the splits gained.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
+    pruning_report_ : PruningReport or None
+        What was pruned, and why.
     n_features_in_, feature_names_in_, n_classes_, max_features_, backend_, device_
         As their names say.
 
@@ -132,6 +143,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        pruning: Any = None,
+        validation_fraction: float | None = None,
         class_weight: Any = None,
         priors: Any = "data",
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -157,6 +171,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self.random_state = random_state
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
         self.class_weight = class_weight
         self.priors = priors
         self.categorical_features = categorical_features
@@ -210,6 +227,12 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         target = class_target(number, len(classes), weight, divides_rows=divides_rows)
         return target, {"classes_": classes, "n_classes_": len(classes)}
 
+    def _answers(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+        labels, number = read_labels(y, n_rows, type(self).__name__)
+        known = {label: at for at, label in enumerate(learned["classes_"].tolist())}
+        # A class that the tree does not know is none of its answers.
+        return np.array([known.get(label, len(known)) for label in labels.tolist()])[number]
+
 
 class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
     """A binary decision tree for numbers, grown on histograms.
@@ -226,6 +249,11 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
         As in `DecisionTreeClassifier`.
     random_state, max_leaf_nodes, min_impurity_decrease, categorical_features, max_bins
         As in `DecisionTreeClassifier`.
+    ccp_alpha, validation_fraction
+        As in `DecisionTreeClassifier`.
+    pruning : str, object of `gputree.pruning` or None, default=None
+        How to prune the tree: 'cost_complexity', 'reduced_error', 'critical_value' or 'pre', or an
+        object with options.
     nominal, max_exact_levels, max_surrogates, unknown_category
         As in `DecisionTreeClassifier`.
     subset_search : {'auto', 'exact', 'ordered', 'principal'}, default='auto'
@@ -241,8 +269,8 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
         The tree as flat arrays.
     n_outputs_ : int
         The number of outputs.
-    feature_importances_, fit_report_, n_features_in_, feature_names_in_, max_features_, missing_, \
-backend_, device_
+    feature_importances_, fit_report_, pruning_report_, n_features_in_, feature_names_in_, \
+max_features_, missing_, backend_, device_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -269,6 +297,9 @@ backend_, device_
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        pruning: Any = None,
+        validation_fraction: float | None = None,
         categorical_features: CategoricalFeatures = "from_dtype",
         nominal: str = "subset",
         subset_search: str = "auto",
@@ -291,6 +322,9 @@ backend_, device_
         self.random_state = random_state
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
         self.categorical_features = categorical_features
         self.nominal = nominal
         self.subset_search = subset_search
@@ -318,8 +352,7 @@ backend_, device_
     def _target(
         self, y: Any, n_rows: int, weight: HostArray | None
     ) -> tuple[Target, dict[str, Any]]:
-        given = read_target(y, n_rows, type(self).__name__, numbers=True)
-        values = given.reshape(n_rows, -1)
+        values = self._values_of(y, n_rows)
         if values.shape[1] == 0:
             raise ValueError("y has no column; a regression needs at least one output")
         if np.abs(values).max() > LARGEST_TARGET:
@@ -328,3 +361,15 @@ backend_, device_
                 "constant before fitting"
             )
         return value_target(values, weight), {"n_outputs_": values.shape[1]}
+
+    def _values_of(self, y: Any, n_rows: int) -> HostArray:
+        given = read_target(y, n_rows, type(self).__name__, numbers=True)
+        return given.reshape(n_rows, -1)
+
+    def _answers(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+        values = self._values_of(y, n_rows)
+        if values.shape[1] != learned["n_outputs_"]:
+            raise ValueError(
+                f"y has {values.shape[1]} outputs; the tree has {learned['n_outputs_']}"
+            )
+        return values

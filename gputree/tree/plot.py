@@ -28,7 +28,7 @@ def draw(
 ) -> list[Any]:
     """Draw a tree into `ax`, by default the current one; the annotations, one a node."""
     if ax is None:
-        ax = _current_axes()
+        ax = current_axes()
     x, y = positions(boxes)
     ax.clear()
     ax.set_axis_off()
@@ -141,7 +141,8 @@ def _sizes(annotations: Sequence[Any], dpi: float) -> HostArray:
     return np.asarray(sizes + 2 * PADDING * LARGEST_FONT * dpi / POINTS)
 
 
-def _current_axes() -> Any:
+def current_axes() -> Any:
+    """The axes that matplotlib would draw into."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

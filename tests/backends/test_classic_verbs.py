@@ -217,10 +217,10 @@ def test_cells_come_in_the_order_asked_for(backend):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 @pytest.mark.parametrize("is_multiway", [True, False])
-@pytest.mark.parametrize("formula", ["between", "information", "corrected"])
+@pytest.mark.parametrize("formula", ["between", "information", "corrected", "twoing"])
 def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, formula):
-    if "numbers" in kind and formula != "between":
-        pytest.skip("for classes only")
+    if ("numbers" in kind and formula != "between") or (is_multiway and formula == "twoing"):
+        pytest.skip("for classes only, or for two children")
     target = target_of(kind, 90)
     rules = LevelRules(formula, 2, 3, is_multiway, missing=missing)
     place, feature = np.zeros(4, np.int64), np.array([0, 1, 3, 0])

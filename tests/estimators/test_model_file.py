@@ -131,8 +131,8 @@ def test_ordinal_columns_come_back_with_their_levels_in_order(path):
         (DecisionTreeRegressor(missing="surrogate"), COLOURS),
         (ID3Classifier(), KNOWN),
         (C45Classifier(min_branch=1.5, mdl_correction=True, thresholds="value"), COLOURS),
-        (CARTClassifier(criterion="twoing", max_surrogates=3), COLOURS),
-        (CARTRegressor(max_depth=5), COLOURS),
+        (CARTClassifier(criterion="twoing", max_surrogates=3, pruning=None), COLOURS),
+        (CARTRegressor(max_depth=5, pruning=None), COLOURS),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -451,7 +451,7 @@ def saved_levels(path):
     twin = COLOURS["colour"].cat.rename_categories(list("rgby")).where(rng.random(60) < 0.9)
     table = COLOURS.assign(weight=twin)
     y = (COLOURS["colour"].isin(["red", "blue"]) ^ (rng.random(60) < 0.05)).to_numpy()
-    model = CARTClassifier(max_depth=3).fit(table, y)
+    model = CARTClassifier(max_depth=3, pruning=None).fit(table, y)
     assert model.tree_.feature[0] == 3
     assert (model.tree_.surrogate_level_start >= 0).any()
     model.save(path)

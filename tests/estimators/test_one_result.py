@@ -92,7 +92,9 @@ CASES = {
     "fractions": Case(params={**LEVELS, "missing": "fractional"}, has_missing=True),
     "surrogates": Case(params={**LEVELS, "missing": "surrogate"}, has_missing=True),
     "surrogates-regression": regression(params={"missing": "surrogate"}, has_missing=True),
-    "twoing": Case(CARTClassifier, params={"criterion": "twoing"}, has_missing=True),
+    "twoing": Case(
+        CARTClassifier, params={"criterion": "twoing", "pruning": None}, has_missing=True
+    ),
     "c45": Case(C45Classifier, params=LEVELS, has_missing=True, is_weighted=True, n_values=12),
     "outputs-weights": regression(n_outputs=2, is_weighted=True, params={"max_depth": 5}),
 }

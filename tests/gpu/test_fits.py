@@ -139,9 +139,9 @@ CLASSIC = {
     "subset, surrogate": partial(Classifier, nominal="subset", missing="surrogate"),
     "subset, category": partial(Classifier, nominal="subset", missing="category"),
     "C4.5": gputree.C45Classifier,
-    "CART": gputree.CARTClassifier,
-    "CART, twoing": partial(gputree.CARTClassifier, criterion="twoing"),
-    "CART, regression": gputree.CARTRegressor,
+    "CART": partial(gputree.CARTClassifier, pruning=None),
+    "CART, twoing": partial(gputree.CARTClassifier, criterion="twoing", pruning=None),
+    "CART, regression": partial(gputree.CARTRegressor, pruning=None),
 }
 
 
@@ -165,7 +165,9 @@ def test_many_trees_are_walked_at_once(weather):
     """Each by its own levels."""
     table, target = weather(40)
     trees = [
-        gputree.CARTClassifier(max_depth=depth, backend="numpy").fit(table, target).tree_
+        gputree.CARTClassifier(max_depth=depth, pruning=None, backend="numpy")
+        .fit(table, target)
+        .tree_
         for depth in (1, 3)
     ]
     read = read_table(table)

@@ -111,7 +111,7 @@ def test_no_weight_is_lost_or_made_on_the_way_down(seed):
     X[rng.random(X.shape) < 0.3] = NAN
     y = rng.integers(0, 3, 40)
     weight = rng.integers(1, 9, 40) / 8
-    model = C45Classifier(min_branch=0, categorical_features=[0], backend="numpy")
+    model = C45Classifier(min_branch=0, categorical_features=[0], backend="numpy", pruning=None)
     tree = model.fit(X, y, weight).tree_
     below = np.zeros((tree.n_nodes, 3))
     filled = tree.weight > 0  # an empty leaf has the classes of its parent
@@ -139,7 +139,7 @@ def test_a_table_without_missing_values_sends_later_ones_to_the_largest_child(mi
 
 
 def cart(**params):
-    return CARTClassifier(backend="numpy", **params)
+    return CARTClassifier(pruning=None, backend="numpy", **params)
 
 
 # x parts the classes, five rows of seven known ones to the left; z follows it but for one row.
@@ -249,7 +249,7 @@ def test_rows_that_nothing_knows_stay_where_both_children_weigh_the_same():
 
 def test_the_variance_of_a_node_is_that_of_all_its_rows_wherever_they_went():
     y = np.array([1.0, 2, 3, 4, 5, 60, 70, 8, 90, 10])
-    model = CARTRegressor(max_depth=1, backend="numpy").fit(X, y)
+    model = CARTRegressor(max_depth=1, pruning=None, backend="numpy").fit(X, y)
     leaf = model.apply(X)
     assert model.tree_.impurity[0] == pytest.approx(y.var())
     for node in (1, 2):

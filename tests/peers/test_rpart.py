@@ -152,6 +152,7 @@ def test_a_classification_tree_is_that_of_rpart(name, criterion):
         max_bins=EXACT,
         max_depth=MOST_DEPTH,
         max_exact_levels=14,
+        pruning=None,
         backend="numpy",
     )
     done = compared(model, run, X, y.cat.codes.to_numpy() if hasattr(y, "cat") else y)
@@ -165,7 +166,11 @@ def test_a_regression_tree_is_that_of_rpart(name):
     run = run_of(found, method="anova", cp=-1)
     X, y = table(name)
     model = CARTRegressor(
-        surrogate_style="rpart", max_bins=EXACT, max_depth=MOST_DEPTH, backend="numpy"
+        surrogate_style="rpart",
+        max_bins=EXACT,
+        max_depth=MOST_DEPTH,
+        pruning=None,
+        backend="numpy",
     )
     done = compared(model, run, X, y)
     assert done.wrong == []

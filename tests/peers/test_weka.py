@@ -83,6 +83,7 @@ def test_c45_grows_the_trees_of_j48(name, options):
         min_gap=1e-5,
         thresholds="value" if release_8 else "midpoint",
         max_bins=EXACT,
+        pruning=None,
         backend="numpy",
     )
     model, X, ours = grown(estimator, name, found)

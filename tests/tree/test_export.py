@@ -399,7 +399,7 @@ def test_a_branch_a_level_of_a_fitted_tree_and_an_empty_leaf():
 def test_a_divided_row_is_in_both_leaves_and_nowhere_marked():
     """Of 5 rows 3 are low, and 2 high: the sixth is divided 3 to 2."""
     X = [[0.0], [0.0], [0.0], [1.0], [1.0], [NAN]]
-    model = C45Classifier(backend="numpy").fit(X, ["a", "a", "a", "b", "b", "b"])
+    model = C45Classifier(backend="numpy", pruning=None).fit(X, ["a", "a", "a", "b", "b", "b"])
     assert model.export_text().splitlines() == [
         "x0 <= 0.50: class a (3.6 rows, 83.3%)",
         "x0 >  0.50: class b (2.4 rows, 100.0%)",
@@ -408,7 +408,7 @@ def test_a_divided_row_is_in_both_leaves_and_nowhere_marked():
 
 def test_surrogates_of_a_fitted_tree():
     X = np.array([[0, 5, 1], [0, 6, 1], [0, 7, 0], [1, 8, 0], [1, 9, 0]], float)
-    model = CARTClassifier(backend="numpy").fit(X, [0, 0, 0, 1, 1])
+    model = CARTClassifier(pruning=None, backend="numpy").fit(X, [0, 0, 0, 1, 1])
     assert export_text(model, show_surrogates=True, decimals=1).splitlines() == [
         "x0 <= 0.5: class 0 (3 rows, 100.0%)",
         "    surrogate: x1 <= 7.5 goes left (agreement 100.0%)",
@@ -420,7 +420,9 @@ def test_surrogates_of_a_fitted_tree():
 
 def test_a_regression_by_subsets():
     table = frame(colour=["red", "blue", "green", "red"])
-    model = CARTRegressor(backend="numpy", max_depth=1).fit(table, [10.0, 1.0, 11.0, 12.0])
+    model = CARTRegressor(pruning=None, backend="numpy", max_depth=1).fit(
+        table, [10.0, 1.0, 11.0, 12.0]
+    )
     assert model.export_text(decimals=1).splitlines() == [
         "colour in {blue}: 1.0 (1 row)",
         "colour in {green, red}: 11.0 (3 rows)",

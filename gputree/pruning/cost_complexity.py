@@ -1,0 +1,152 @@
+"""Cost-complexity pruning: a price for each leaf (Breiman et al. 1984)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gputree.dtypes import HostArray
+from gputree.pruning.errors import (
+    Account,
+    by_errors,
+    by_impurity,
+    errors_and_squares,
+)
+from gputree.pruning.path import Path, measured, path_of
+from gputree.pruning.report import Verdict, carry_out
+from gputree.pruning.task import Method, Pruned, Sample, Task, number
+from gputree.pruning.weakest_link import weakest_links
+from gputree.tree.tree import Tree
+
+RULES = ("min", "one_se")
+RISKS = ("error", "impurity")
+LARGEST = np.finfo(np.float64).max  # a price at which the root is a leaf
+
+
+@dataclass(frozen=True)
+class CostComplexity(Method):
+    """The subtree of the least risk plus `alpha` for each leaf.
+
+    Without `alpha`, it is chosen among the alphas at which the tree changes: by cross-validation,
+    or on validation rows where there are some. In cross-validation trees are grown without a part
+    of the rows, pruned with the geometric mean of neighbouring alphas, and asked for that part.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The price of a leaf, as a share of the rows, or in squared units of the target.
+    risk : {'error', 'impurity'}, default='error'
+        What leaves cost: the share of wrong rows, as in Breiman's book and in rpart, or the
+        impurity that growing lowers, as in scikit-learn. For a regression both are the mean squared
+        error.
+    cv : int or sequence of int, default=10
+        How many folds, or the fold of each row.
+    rule : {'min', 'one_se'}, default='min'
+        The least error; or the smallest tree whose error is within one standard error of it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import CARTClassifier
+    >>> from gputree.pruning import CostComplexity
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = CARTClassifier(pruning=CostComplexity(cv=5, rule="one_se")).fit(X, y)
+    >>> tree.get_n_leaves()
+    3
+    >>> tree.prune(CostComplexity(alpha=0.3)).get_n_leaves()
+    2
+    """
+
+    name: ClassVar[str] = "cost_complexity"
+    needs: ClassVar[str] = "folds"
+
+    alpha: float | None = None
+    risk: str = "error"
+    cv: int | tuple[int, ...] = 10
+    rule: str = "min"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cv, int) and isinstance(self.cv, Iterable):
+            object.__setattr__(self, "cv", tuple(np.asarray(self.cv).tolist()))
+
+    def check(self) -> None:
+        """Refuse options that cannot be right."""
+        if self.alpha is not None:
+            number("alpha", self.alpha, 0.0)
+        for name, value, choices in (("risk", self.risk, RISKS), ("rule", self.rule, RULES)):
+            if value not in choices:
+                raise ValueError(f"{name}={value!r} is unknown; choose from {', '.join(choices)}")
+        _check_folds(self.cv)
+
+    def needs_now(self) -> str:
+        """Rows are needed where alpha is to be chosen."""
+        return "nothing" if self.alpha is not None else self.needs
+
+    def prune(self, task: Task) -> Pruned:
+        """Prune the tree of a task."""
+        tree = task.tree
+        account = self.account(tree, task.is_classes)
+        links = weakest_links(tree, account)
+        path = path_of(tree, account, links)
+        if self.alpha is None:
+            path = self._choose(path.without_ties(), task, links.alpha / account.total)
+            assert path.chosen is not None
+            alpha = float(path.alpha[path.chosen])
+        else:
+            alpha = float(self.alpha)
+        link = links.alpha / account.total
+        price = np.full(tree.n_nodes, alpha)
+        why = "a leaf costs more than it saves"
+        verdict = Verdict(link <= alpha, price, link, why, ("a leaf costs", "it saves"))
+        return carry_out(self.name, tree, verdict, account, alpha=alpha, path=path)
+
+    def account(self, tree: Tree, is_classes: bool) -> Account:
+        """What the training rows cost in each node."""
+        if self.risk == "impurity":
+            return by_impurity(tree)
+        return by_errors(tree, is_classes)
+
+    def _choose(self, path: Path, task: Task, link: HostArray) -> Path:
+        """The path with the error of each of its trees, and the choice among them."""
+        sums = np.zeros((2, len(path.alpha)))
+        total = 0.0
+        if task.validation is not None:
+            # The trees of the path themselves are asked, so no mean of their alphas is needed.
+            sums += _tested(task.tree, link, task.validation, path.alpha)
+            total = float(task.validation.weight.sum())
+        elif task.folds is not None:
+            between = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), LARGEST)
+            for tree, sample in task.folds(self.cv):
+                account = self.account(tree, task.is_classes)
+                own = weakest_links(tree, account).alpha / account.total
+                sums += _tested(tree, own, sample, between)
+                total += float(sample.weight.sum())
+        else:
+            raise ValueError(
+                "pruning by 'cost_complexity' has to choose alpha: give it, or the rows of the "
+                "training as X and y for cross-validation"
+            )
+        return self._chosen(path, sums, max(total, np.finfo(np.float64).tiny))
+
+    def _chosen(self, path: Path, sums: HostArray, total: float) -> Path:
+        error = sums[0] / total
+        deviation = np.sqrt(np.maximum(sums[1] - sums[0] * sums[0] / total, 0.0)) / total
+        least = int(error.argmin())
+        limit = error[least] + (deviation[least] if self.rule == "one_se" else 0.0)
+        chosen = int(np.flatnonzero(error <= limit)[-1])  # the smallest tree of those as good
+        return replace(path, error=error, deviation=deviation, chosen=chosen)
+
+
+def _tested(tree: Tree, link: HostArray, sample: Sample, at: HostArray) -> HostArray:
+    """The errors of a sample, and their squares, in the trees at some alphas, (2, alphas)."""
+    accounts = errors_and_squares(tree, sample)
+    return np.stack([measured(tree, link, account, at) for account in accounts])
+
+
+def _check_folds(cv: Any) -> None:
+    if isinstance(cv, tuple):
+        if len(set(cv)) < 2:
+            raise ValueError("cv has one fold only; rows are needed outside of it")
+    elif isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise ValueError(f"cv={cv!r}: an integer of at least 2, or the fold of each row, is needed")

@@ -1,0 +1,193 @@
+"""C4.5's pruning: by the errors that a leaf may make at most, as far as its rows can tell.
+
+A subtree becomes a leaf if that does not raise the estimate, or gives way to its largest branch.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from gputree.dtypes import HostArray
+from gputree.pruning.raising import Raising
+from gputree.pruning.report import PruningReport
+from gputree.pruning.task import Method, Pruned, Task, number, only_classes
+from gputree.tree.reshape import cut, summed_up
+from gputree.tree.tree import Tree
+from gputree.tree.walk import Read
+
+LEAF_BONUS = 0.1  # a leaf may have so many more errors than what it replaces
+SLACK = 1e-6  # numbers that are not further apart count as equal
+COLLAPSE_SLACK = 1e-3
+
+
+@dataclass(frozen=True)
+class ErrorBased(Method):
+    """A subtree goes if the errors that a leaf may make are not above its own (C4.5).
+
+    The errors of a leaf are estimated by the upper limit of a confidence interval of those it made
+    in training. Needs the rows of the training if branches may be raised.
+
+    Parameters
+    ----------
+    confidence : float, default=0.25
+        The chance that a leaf is worse than estimated; less of it prunes more. At most 0.5.
+    raising : bool, default=True
+        Whether the largest branch of a node may take its place.
+    collapse : bool, default=True
+        Whether subtrees that make no fewer errors in training than a leaf are cut first.
+    impurity : {'entropy', 'gini', 'error'}, default='entropy'
+        The measure of nodes whose rows are others once a branch has been raised.
+    """
+
+    name: ClassVar[str] = "error_based"
+
+    confidence: float = 0.25
+    raising: bool = True
+    collapse: bool = True
+    impurity: str = "entropy"
+
+    def check(self) -> None:
+        """Refuse options that cannot be right."""
+        number("confidence", self.confidence, 0.0)
+        if not 0.0 < self.confidence <= 0.5:
+            raise ValueError(f"confidence={self.confidence!r} has to be above 0 and at most 0.5")
+
+    def needs_now(self) -> str:
+        """Raised branches are judged by all rows of their node."""
+        return "training" if self.raising else "nothing"
+
+    def prune(self, task: Task) -> Pruned:
+        """Prune the tree of a task."""
+        only_classes(task, self.name)
+        if not self.raising:
+            return self._reported(task.tree, self._replaced(task.tree))
+        if task.training is None:
+            raise ValueError(
+                "raising branches needs the rows of the training: give X and y to prune, or set "
+                "raising=False"
+            )
+        rows = task.training
+        is_in = np.flatnonzero(rows.weight > 0)
+        smaller = self.pruned(
+            task.tree, lambda column: rows.read(column)[is_in], rows.y[is_in], rows.weight[is_in]
+        )
+        return self._reported(task.tree, smaller)
+
+    def _replaced(self, tree: Tree) -> Tree:
+        if self.collapse:
+            tree = collapsed(tree)
+        return replaced(tree, self.estimated(own_counts(tree)), LEAF_BONUS + SLACK)
+
+    def _reported(self, tree: Tree, smaller: Tree) -> Pruned:
+        """Raised branches have other nodes, so that none is named."""
+        none = np.empty(0, np.int64)
+        report = PruningReport(
+            method=self.name,
+            why="the estimated errors of a leaf, or of the largest branch, are not higher",
+            nodes=none,
+            as_leaf=none,
+            as_subtree=none,
+            n_nodes=(tree.n_nodes, smaller.n_nodes),
+            n_leaves=(tree.n_leaves, smaller.n_leaves),
+            error=(_training_error(tree), _training_error(smaller)),
+            measured_on="training",
+        )
+        return Pruned(smaller, report)
+
+    def pruned(
+        self, tree: Tree, read: Read, label: HostArray, weight: HostArray | None = None
+    ) -> Tree:
+        """The pruned tree.
+
+        Parameters
+        ----------
+        tree : Tree
+            A classification tree.
+        read : callable
+            The values or level numbers of a column of the training rows, by its number.
+        label : array of shape (n_rows,)
+            The number of the class of each row.
+        weight : array of shape (n_rows,), optional
+            What each row weighs in the `value` of the tree.
+        """
+        if not self.raising:
+            return self._replaced(tree)
+        if self.collapse:
+            tree = collapsed(tree)
+        weight = np.ones(len(label)) if weight is None else weight
+        raising = Raising(tree, read, label, self.estimated, LEAF_BONUS + SLACK)
+        return raising.pruned(weight, self.impurity)
+
+    def estimated(self, counts: HostArray) -> HostArray:
+        """The errors that leaves of these class weights may make; (leaves, classes)."""
+        weight = counts.sum(axis=1)
+        errors = weight - counts.max(axis=1)
+        return errors + added_errors(weight, errors, self.confidence)
+
+
+def added_errors(weight: HostArray, errors: HostArray, confidence: float) -> HostArray:
+    """What the upper confidence limit of the errors in so much weight has above them."""
+    # C4.5 keeps the confidence in single precision, which shows in the last digits.
+    level = np.float32(confidence)
+    z = ndtri(float(np.float32(1.0) - level))
+    n = np.where(weight > SLACK, weight, 1.0)
+    none = n * (1.0 - float(level) ** (1.0 / n))
+    some = none + errors * (_limit(n, np.ones(len(n)), z) - none)
+    added = np.where(errors < 1.0, np.where(errors > 0.0, some, none), _limit(n, errors, z))
+    return np.where(weight > SLACK, added, 0.0)
+
+
+def _limit(n: HostArray, errors: HostArray, z: float) -> HostArray:
+    """Wilson's limit for half an error more, for at least one error."""
+    share = np.minimum((errors + 0.5) / n, 1.0)
+    spread = np.sqrt(share / n - share * share / n + z * z / (4 * n * n))
+    limit = (share + z * z / (2 * n) + z * spread) / (1 + z * z / n)
+    return np.where(errors + 0.5 >= n, np.maximum(n - errors, 0.0), limit * n - errors)
+
+
+def _training_error(tree: Tree) -> float:
+    """The share of the training weight that leaves label wrong."""
+    counts = own_counts(tree)[tree.is_leaf]
+    return float((counts.sum(axis=1) - counts.max(axis=1)).sum() / max(tree.weight[0], SLACK))
+
+
+def own_counts(tree: Tree) -> HostArray:
+    """The class weights of each node; an empty leaf has lent its answer."""
+    return np.where(tree.weight[:, None] > 0, tree.value, 0.0)
+
+
+def collapsed(tree: Tree) -> Tree:
+    """The tree without subtrees that make no fewer errors in training than a leaf would."""
+    counts = own_counts(tree)
+    errors = counts.sum(axis=1) - counts.max(axis=1)
+    below = summed_up(tree, np.where(tree.is_leaf, errors, 0.0))
+    return cut(tree, np.flatnonzero(~tree.is_leaf & (below >= errors - COLLAPSE_SLACK)))
+
+
+def replaced(tree: Tree, errors: HostArray, slack: float) -> Tree:
+    """The tree in which leaves replace subtrees, bottom-up, that have no fewer errors.
+
+    `errors` has those of each node if it were a leaf. A leaf may have `slack` more.
+    """
+    below = errors.copy()
+    becomes_leaf = np.zeros(tree.n_nodes, bool)
+    for begin, end in reversed(tree.levels()):
+        inner = begin + np.flatnonzero(~tree.is_leaf[begin:end])
+        if inner.size:
+            # The level below holds the children of these nodes and no others.
+            first = tree.first_child[inner]
+            last = int(first[-1]) + int(tree.n_children[inner[-1]])
+            total = np.add.reduceat(below[first[0] : last], first - first[0])
+            is_better = errors[inner] <= total + slack
+            becomes_leaf[inner] = is_better
+            below[inner] = np.where(is_better, errors[inner], total)
+    return cut(tree, np.flatnonzero(becomes_leaf))
+
+
+def reduced_error(tree: Tree, counts: HostArray) -> Tree:
+    """The tree pruned by its errors on other rows, whose class weights at each node are given."""
+    label = tree.value.argmax(axis=1)
+    errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), label]
+    return replaced(tree, errors, SLACK)

@@ -1,0 +1,73 @@
+"""Minimum error: what is to be expected of leaves by the m-estimate (Cestnik and Bratko 1991)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gputree.dtypes import HostArray
+from gputree.pruning.errors import by_errors, share_that_ends
+from gputree.pruning.report import Verdict, carry_out
+from gputree.pruning.task import Method, Pruned, Task, number, only_classes
+from gputree.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class MinimumError(Method):
+    """Bottom-up, a subtree goes if a leaf is not expected to err more often.
+
+    A node of weight N, with n in the class c that it answers, is expected to err in a share of
+    1 - (n + m p) / (N + m) of its rows; p is the share of c in all rows. A subtree errs as its
+    children do, weighted by their rows.
+
+    Parameters
+    ----------
+    m : float, default=2.0
+        How many rows the shares of the whole table are worth. More prunes more.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import DecisionTreeClassifier
+    >>> from gputree.pruning import MinimumError
+    >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True))
+    >>> [tree.prune(MinimumError(m=m)).get_n_leaves() for m in (0.0, 2.0, 50.0)]
+    [9, 7, 3]
+    """
+
+    name: ClassVar[str] = "minimum_error"
+
+    m: float = 2.0
+
+    def check(self) -> None:
+        """Refuse options that cannot be right."""
+        number("m", self.m, 0.0)
+
+    def prune(self, task: Task) -> Pruned:
+        """Prune the tree of a task."""
+        only_classes(task, self.name)
+        tree = task.tree
+        leaf = expected_errors(tree, self.m)
+        subtree = _backed_up(tree, leaf)
+        why = "the leaf is expected to err no more than the subtree, pruned before"
+        account = by_errors(tree, is_classes=True)
+        return carry_out(self.name, tree, Verdict(leaf <= subtree, leaf, subtree, why), account)
+
+
+def expected_errors(tree: Tree, m: float) -> HostArray:
+    """The weight of rows that each node is expected to answer wrongly, by the m-estimate."""
+    label = tree.value.argmax(axis=1)
+    prior = (tree.value[0] / tree.value[0].sum())[label]
+    total = tree.value.sum(axis=1)
+    wrong = total - tree.value.max(axis=1)
+    return np.asarray((wrong + m * (1.0 - prior)) * (tree.weight / (total + m)))
+
+
+def _backed_up(tree: Tree, leaf: HostArray) -> HostArray:
+    """What is expected of the children of each node, each a leaf if that is no worse."""
+    parent = tree.parent
+    subtree = leaf * share_that_ends(tree)
+    for begin, end in reversed(tree.levels()[1:]):
+        best = np.minimum(subtree[begin:end], leaf[begin:end])
+        np.add.at(subtree, parent[begin:end], best)
+    return subtree

@@ -1,0 +1,178 @@
+"""Rows on their way down a tree, divided where a tested value is missing.
+
+A part is a row, the node where it is, and its weight there. Knows trees and columns; must not know
+why somebody sends rows down.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from gputree.dtypes import STAY, HostArray
+from gputree.tree.reshape import spread_out
+from gputree.tree.tree import Tree
+from gputree.tree.walk import Read, slots_of
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of rows; a row whose weight was divided has several."""
+
+    row: HostArray
+    node: HostArray
+    weight: HostArray
+    is_whole: HostArray  # whether the row was never divided
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @classmethod
+    def of(cls, weight: HostArray) -> "Parts":
+        """Rows of some weight at the root."""
+        row = np.flatnonzero(weight > 0)
+        node = np.zeros(len(row), np.int64)
+        return cls(row, node, weight[row].astype(np.float64), np.ones(len(row), bool))
+
+    def among(self, which: HostArray) -> "Parts":
+        return Parts(*(getattr(self, each.name)[which] for each in fields(self)))
+
+    @classmethod
+    def joined(cls, several: list["Parts"]) -> "Parts":
+        names = [each.name for each in fields(cls)]
+        return cls(*(np.concatenate([getattr(each, name) for each in several]) for name in names))
+
+    def merged(self) -> "Parts":
+        """One part where a row has several at a node."""
+        if self.is_whole.all():
+            return self
+        some = self.among(~self.is_whole)
+        some = some.among(np.lexsort((some.row, some.node)))
+        is_next = (some.row[1:] != some.row[:-1]) | (some.node[1:] != some.node[:-1])
+        first = np.flatnonzero(np.append(True, is_next))
+        weight = np.add.reduceat(some.weight, first)
+        return Parts.joined([self.among(self.is_whole), replace(some.among(first), weight=weight)])
+
+
+class Course:
+    """The ways down a tree, whose nodes may test what other nodes of it were made to test."""
+
+    def __init__(self, tree: Tree, read: Read) -> None:
+        self.tree, self.read = tree, read
+        self.test: HostArray = np.arange(tree.n_nodes)  # the node whose test a node has
+        self.first_child: HostArray = tree.first_child.astype(np.int64)
+        self.n_children: HostArray = tree.n_children.astype(np.int64)
+        self._first_surrogate = tree.first_surrogate()
+
+    def is_leaf(self, node: HostArray) -> HostArray:
+        return self.n_children[node] == 0
+
+    def children(self, node: HostArray) -> HostArray:
+        """The children of some nodes, one node after another."""
+        return spread_out(self.first_child[node], self.n_children[node])
+
+    def levels(self, node: HostArray) -> list[HostArray]:
+        """Some nodes, their children, the children of these, and so on."""
+        levels = [node]
+        while (below := self.children(levels[-1])).size:
+            levels.append(below)
+        return levels
+
+    def step(self, parts: Parts, standing: HostArray | None = None) -> Parts:
+        """Parts at inner nodes, one level further down.
+
+        `standing` is the weight at each node of rows that are there already: rows are divided in
+        proportion to all others.
+        """
+        slot = self._slots(parts)
+        known = slot != STAY
+        child = self.first_child[parts.node] + np.where(known, slot, 0)
+        moved = replace(parts, node=child)
+        if known.all():
+            return moved
+        moved = moved.among(known)
+        return Parts.joined([moved, self._divided(parts.among(~known), moved, standing)])
+
+    def _slots(self, parts: Parts) -> HostArray:
+        """The child of each part; STAY where it goes to all of them."""
+        tree, test = self.tree, self.test[parts.node]
+        start, low_slot = tree.level_start[test], np.zeros(len(test), np.int64)
+        slot = self._outcome(parts.row, tree.feature[test], tree.threshold[test], low_slot, start)
+        unknown = np.flatnonzero(slot == STAY)
+        turn = 0
+        # Surrogates have their say one after another, then the child that takes missing values.
+        while (asked := unknown[turn < tree.n_surrogates[test[unknown]]]).size:
+            at = self._first_surrogate[test[asked]] + turn
+            slot[asked] = self._outcome(
+                parts.row[asked],
+                tree.surrogate_feature[at],
+                tree.surrogate_threshold[at],
+                tree.surrogate_slot[at],
+                tree.surrogate_level_start[at],
+            )
+            unknown = unknown[slot[unknown] == STAY]
+            turn += 1
+        slot[unknown] = tree.missing_slot[test[unknown]]
+        return slot
+
+    def _outcome(
+        self,
+        row: HostArray,
+        feature: HostArray,
+        threshold: HostArray,
+        low_slot: HostArray,
+        start: HostArray,
+    ) -> HostArray:
+        slot = np.empty(len(row), np.int64)
+        for own in _alike(feature):
+            values = self.read(int(feature[own[0]]))[row[own]]
+            slot[own] = slots_of(self.tree, values, threshold[own], low_slot[own], start[own])
+        return slot
+
+    def _divided(self, staying: Parts, moved: Parts, standing: HostArray | None) -> Parts:
+        """Parts that go to every child, in proportion to those that went to one."""
+        node, place = np.unique(staying.node, return_inverse=True)
+        n = self.n_children[node]
+        child = self.children(node)
+        begin = np.cumsum(n) - n
+        share: HostArray = np.bincount(moved.node, moved.weight, minlength=len(self.test))[child]
+        if standing is not None:
+            share = share + standing[child]
+        total = np.add.reduceat(share, begin)
+        # Where no value is known, all children are alike.
+        share = np.where(np.repeat(total > 0, n), share, 1.0)
+        share = share / np.repeat(np.add.reduceat(share, begin), n)
+        which = spread_out(begin[place], n[place])
+        whole = np.repeat(np.arange(len(staying)), n[place])
+        weight = staying.weight[whole] * share[which]
+        parts = Parts(staying.row[whole], child[which], weight, np.zeros(len(weight), bool))
+        return parts.among(weight > 0)
+
+
+def _alike(number: HostArray) -> list[HostArray]:
+    """Where each number occurs."""
+    # Short integers are sorted much faster.
+    is_short = number.max(initial=0) < np.iinfo(np.int16).max
+    number = number.astype(np.int16) if is_short else number
+    order = np.argsort(number, kind="stable")
+    number = number[order]
+    return np.split(order, 1 + np.flatnonzero(number[1:] != number[:-1]))
+
+
+def distribution(parts: Parts, label: HostArray, n_nodes: int, n_classes: int) -> HostArray:
+    """The weight of each class at each node; (nodes, classes)."""
+    cell = parts.node * n_classes + label[parts.row]
+    counts = np.bincount(cell, parts.weight, minlength=n_nodes * n_classes)
+    return np.asarray(counts).reshape(n_nodes, n_classes)
+
+
+def distributions(tree: Tree, read: Read, label: HostArray, weight: HostArray) -> HostArray:
+    """The weight of each class that rows bring to each node on their way down."""
+    course = Course(tree, read)
+    parts = Parts.of(weight)
+    counts = np.zeros((tree.n_nodes, tree.value.shape[1]))
+    while len(parts):
+        counts += distribution(parts, label, *counts.shape)
+        parts = parts.among(~course.is_leaf(parts.node))
+        if len(parts):
+            parts = course.step(parts)
+    return counts

@@ -1,0 +1,285 @@
+"""Pruning in which the largest branch of a node may take its place.
+
+All rows of the node then go through that branch, and the node is pruned again. Nodes of a depth are
+judged at once, from the deepest on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gputree.dtypes import HostArray
+from gputree.formulas import HOST
+from gputree.pruning.empty import (
+    table_entries,
+    with_a_leaf_a_level,
+    with_largest_for_unknown,
+    with_shared_leaves,
+)
+from gputree.pruning.parts import Course, Parts, distribution
+from gputree.tree.reshape import reshaped
+from gputree.tree.tree import Split, Tree
+from gputree.tree.walk import Read
+
+Estimate = Callable[[HostArray], HostArray]  # the errors of leaves, by their class weights
+
+FEW = 100  # sorting is faster than a look at all nodes if there are so many to a number sorted
+TIE = 1e-6  # branches whose weights are not further apart are equally large
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Parts of leaves, the node of the depth at hand above each, and its child on the way."""
+
+    parts: Parts
+    at: HostArray
+    via: HostArray
+
+    def among(self, which: HostArray) -> "Climb":
+        return Climb(self.parts.among(which), self.at[which], self.via[which])
+
+
+class Raising:
+    """A tree that is being pruned; its nodes keep their numbers until it is done."""
+
+    def __init__(
+        self, tree: Tree, read: Read, label: HostArray, estimate: Estimate, slack: float
+    ) -> None:
+        self._tree = with_a_leaf_a_level(tree)
+        self._course = Course(self._tree, read)
+        self._label, self._estimate, self._slack = label, estimate, slack
+        n_nodes = self._tree.n_nodes
+        self._parent = self._tree.parent.astype(np.int64)
+        self._rank = _ranks(self._tree)
+        self._counts = np.zeros((n_nodes, tree.value.shape[1]))
+        self._whole = self._counts.copy()  # of rows that were never divided, here or below
+        self._standing = np.zeros(n_nodes)  # the weight of these
+        self._n_rows = np.zeros(n_nodes, np.int64)
+        self._below = np.zeros(n_nodes)  # the estimated errors of a subtree
+        self._place = np.zeros(n_nodes, np.int64)  # of a node among those counted at once
+        self._depth = np.zeros(n_nodes, np.int64)  # below the nodes that are being pruned
+        self._is_touched = np.ones(n_nodes, bool)  # has other rows than when it was judged
+        self._is_new = np.zeros(n_nodes, bool)  # has other rows, or another test, than it had
+
+    def pruned(self, weight: HostArray, impurity: str) -> Tree:
+        """The pruned tree."""
+        self._prune(np.zeros(1, np.int64), self._sent_down(Parts.of(weight)))
+        return self._finished(impurity)
+
+    # Rows
+
+    def _sent_down(self, parts: Parts) -> Parts:
+        """The parts of leaves, with nodes on the way counting what passes them."""
+        ends = []
+        while len(parts):
+            node = self._compact(parts.node)
+            self._counts[node] = self._counts_at(node, parts)
+            self._n_rows[node] = np.bincount(self._place[parts.node], minlength=len(node))
+            parts, ended = self._moved_on(parts)
+            ends.append(ended)
+            leaf = self._compact(ended.node)
+            self._set_whole(leaf, self._counts_at(leaf, ended.among(ended.is_whole)))
+        return Parts.joined(ends)
+
+    def _moved_on(self, parts: Parts, standing: HostArray | None = None) -> tuple[Parts, Parts]:
+        """The parts of inner nodes, a step further, and those of leaves."""
+        is_end = self._course.is_leaf(parts.node)
+        ended, parts = parts.among(is_end), parts.among(~is_end)
+        return self._course.step(parts, standing) if len(parts) else parts, ended
+
+    def _counts_at(self, node: HostArray, parts: Parts) -> HostArray:
+        """The class weights of nodes whose places are noted."""
+        local = replace(parts, node=self._place[parts.node])
+        return distribution(local, self._label, len(node), self._counts.shape[1])
+
+    def _compact(self, node: HostArray) -> HostArray:
+        """The different nodes among some, with their places noted."""
+        if len(node) < len(self._place) // FEW:
+            different = np.unique(node)
+        else:
+            is_there = np.zeros(len(self._place), bool)
+            is_there[node] = True
+            different = np.flatnonzero(is_there)
+        self._place[different] = np.arange(len(different))
+        return different
+
+    # Pruning
+
+    def _prune(self, roots: HostArray, parts: Parts) -> tuple[Parts, HostArray]:
+        """Prune the subtrees of some nodes; `parts` are those of their leaves.
+
+        Returns the parts of the leaves that are left, and the root above each.
+        """
+        levels = self._course.levels(roots)
+        for depth, level in enumerate(levels):
+            self._depth[level] = depth
+        climb = Climb(parts, parts.node, parts.node)
+        for depth in reversed(range(len(levels))):
+            is_deeper = self._depth[climb.at] > depth
+            at = np.where(is_deeper, self._parent[climb.at], climb.at)
+            climb = Climb(climb.parts, at, climb.at)
+            # What has the rows it had is settled.
+            level = levels[depth][self._is_touched[levels[depth]]]
+            is_leaf = self._course.is_leaf(level)
+            self._below[level[is_leaf]] = self._estimate(self._counts[level[is_leaf]])
+            climb = self._judge(level[~is_leaf], climb)
+        return climb.parts, climb.at
+
+    def _judge(self, node: HostArray, climb: Climb) -> Climb:
+        """Settle some nodes whose children are settled."""
+        while node.size:
+            below = self._sum_of_children(node, self._below)
+            # Rows that the node or one below it has divided are whole in no child.
+            self._set_whole(node, self._sum_of_children(node, self._whole))
+            as_leaf = self._estimate(self._counts[node])
+            largest = self._largest(node)
+            as_branch = self._as_branch(node, largest, as_leaf, climb)
+            becomes_leaf = (as_leaf <= below + self._slack) & (as_leaf <= as_branch + self._slack)
+            is_raised = ~becomes_leaf & (as_branch <= below + self._slack)
+            self._below[node] = np.where(becomes_leaf, as_leaf, below)
+            climb = self._make_leaves(node[becomes_leaf], climb)
+            node, climb = self._raise(node[is_raised], largest[is_raised], climb)
+        return climb
+
+    def _sum_of_children(self, node: HostArray, what: HostArray) -> HostArray:
+        n = self._course.n_children[node]
+        return np.add.reduceat(what[self._course.children(node)], np.cumsum(n) - n)
+
+    def _set_whole(self, node: HostArray, counts: HostArray) -> None:
+        self._whole[node], self._standing[node] = counts, counts.sum(axis=1)
+
+    def _largest(self, node: HostArray) -> HostArray:
+        """The child of most weight, the last one of equals."""
+        n = self._course.n_children[node]
+        child = self._course.children(node)
+        weight = self._counts[child].sum(axis=1)
+        most = np.maximum.reduceat(weight, np.cumsum(n) - n)
+        rank = np.where(weight >= np.repeat(most, n) - TIE, self._rank[child], -1)
+        order = np.lexsort((rank, np.repeat(np.arange(len(node)), n)))
+        return child[order[np.cumsum(n) - 1]]
+
+    def _as_branch(
+        self, node: HostArray, largest: HostArray, as_leaf: HostArray, climb: Climb
+    ) -> HostArray:
+        """The estimated errors of each node if all of its rows went to its largest child."""
+        errors = as_leaf.copy()
+        # A child that is a leaf would be the leaf that the node can become.
+        is_open = ~self._course.is_leaf(largest)
+        node, largest = node[is_open], largest[is_open]
+        if node.size:
+            errors[is_open] = self._with_others(node, largest, climb)
+        return errors
+
+    def _with_others(self, node: HostArray, largest: HostArray, climb: Climb) -> HostArray:
+        """The estimated errors of branches when the other rows of their nodes join theirs.
+
+        Whole rows of a branch stay where they are: most rows are spared the way.
+        """
+        target = self._noted(node, largest)[climb.at]
+        stays = (climb.via == target) & climb.parts.is_whole
+        climb = climb.among((target >= 0) & ~stays)
+        target = self._noted(node, largest)[climb.at]
+        owner = self._noted(largest, np.arange(len(node)))
+        left = climb.parts.node[climb.via == target]
+        owner[left] = owner[target[climb.via == target]]
+        moving = replace(climb.parts, node=target).merged()
+        ends = [moving.among(np.empty(0, np.int64))]
+        while len(moving):
+            above = self._compact(moving.node)
+            n = self._course.n_children[above]
+            owner[self._course.children(above)] = np.repeat(owner[above], n)
+            moving, ended = self._moved_on(moving, self._standing)
+            ends.append(ended)
+        arrived = Parts.joined(ends)
+        leaf = self._compact(np.concatenate([arrived.node, left]))
+        counts = self._whole[leaf] + self._counts_at(leaf, arrived)
+        errors = self._below[largest]
+        np.add.at(errors, owner[leaf], self._estimate(counts) - self._below[leaf])
+        return errors
+
+    def _noted(self, node: HostArray, what: HostArray) -> HostArray:
+        """Something by node, -1 at nodes that have none."""
+        noted = np.full(len(self._place), -1)
+        noted[node] = what
+        return noted
+
+    def _make_leaves(self, node: HostArray, climb: Climb) -> Climb:
+        self._course.n_children[node] = 0
+        is_leaf = self._noted(node, node)[climb.at] >= 0
+        leaf = np.where(is_leaf, climb.at, climb.parts.node)
+        return replace(climb, parts=replace(climb.parts, node=leaf))
+
+    def _raise(self, node: HostArray, branch: HostArray, climb: Climb) -> tuple[HostArray, Climb]:
+        """Put branches in the place of their nodes and prune below these."""
+        if not node.size:
+            return node, climb
+        course = self._course
+        for array in (course.test, course.first_child, course.n_children):
+            array[node] = array[branch]
+        children = course.children(node)
+        self._parent[children] = np.repeat(node, course.n_children[node])
+        goes = self._noted(node, node)[climb.at] >= 0
+        others, own = climb.among(~goes), climb.among(goes)
+        parts = self._sent_again(node, replace(own.parts, node=own.at).merged())
+        parts, via = self._prune(children, parts)
+        return node, Climb(
+            Parts.joined([others.parts, parts]),
+            np.concatenate([others.at, self._parent[via]]),
+            np.concatenate([others.via, via]),
+        )
+
+    def _sent_again(self, node: HostArray, parts: Parts) -> Parts:
+        """The parts of leaves below some nodes whose tests are others now."""
+        every = np.concatenate(self._course.levels(node))
+        before = self._counts[every]
+        self._counts[every] = 0.0
+        self._n_rows[every] = 0
+        leaf = every[self._course.is_leaf(every)]
+        self._set_whole(leaf, self._counts[leaf])
+        parts = self._sent_down(parts)
+        self._is_touched[every] = (self._counts[every] != before).any(axis=1)
+        self._is_new[every] = True
+        return parts
+
+    # The result
+
+    def _finished(self, impurity: str) -> Tree:
+        order = np.concatenate(self._course.levels(np.zeros(1, np.int64)))
+        is_new = self._is_new[order]
+        own = self._statistics(order, impurity)
+        for name, found in own.items():
+            old = getattr(self._tree, name)[order]
+            own[name] = np.where(is_new[:, None] if found.ndim > 1 else is_new, found, old)
+        is_leaf = self._course.is_leaf(order)
+        tree = reshaped(self._tree, self._course.test[order], is_leaf, **own)
+        return with_shared_leaves(with_largest_for_unknown(tree, is_new))
+
+    def _statistics(self, order: HostArray, impurity: str) -> dict[str, HostArray]:
+        """What nodes have by their rows; `order` holds all nodes, breadth-first."""
+        n_children = self._course.n_children[order]
+        parent = np.append(0, np.repeat(np.arange(len(order)), n_children))
+        counts = self._counts[order]
+        weight = counts.sum(axis=1)
+        # An empty leaf answers as its parent does.
+        value = np.where(weight[:, None] > 0, counts, counts[parent])
+        measure = getattr(HOST, impurity)(value.T, value.sum(axis=1), value.shape[1])
+        inside = np.bincount(parent[1:], (weight * measure)[1:], minlength=len(order))
+        return {
+            "gain": np.maximum(measure - inside / np.where(weight > 0, weight, 1.0), 0.0),
+            "impurity": measure,
+            "n_rows": self._n_rows[order],
+            "weight": weight,
+            "value": value,
+        }
+
+
+def _ranks(tree: Tree) -> HostArray:
+    """The place of each child among its siblings: by their first level, where they have levels."""
+    parent = tree.parent
+    rank = np.arange(tree.n_nodes) - np.append(0, tree.first_child[parent[1:]])
+    owner, level = table_entries(tree)
+    slot = tree.level_slot[: len(owner)].astype(np.int64)
+    own = np.flatnonzero((tree.kind[owner] == Split.MULTIWAY) & (level >= 0))[::-1]
+    rank[tree.first_child[owner[own]] + slot[own]] = level[own]
+    return rank

@@ -1,0 +1,1 @@
+"""Rules read off a tree, made shorter and fewer, and a classifier that answers with them."""

@@ -1,0 +1,207 @@
+"""RuleSetClassifier: C4.5's rules with scikit-learn's conventions."""
+
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from gputree.arrays import to_numpy
+from gputree.data.dataset import Dataset, read_weights
+from gputree.data.inputs import read_table
+from gputree.dtypes import Array, HostArray
+from gputree.estimators import parameters
+from gputree.estimators.classic import C45Classifier
+from gputree.estimators.targets import class_factors, read_labels
+from gputree.estimators.trees import DecisionTreeClassifier
+from gputree.rules.from_tree import rules_of
+from gputree.rules.learn import SELECTIONS, Sample, learn
+
+
+class RuleSetClassifier(ClassifierMixin, BaseEstimator):
+    """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
+
+    A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of
+    the rule's error does not rise. Of the rules for a class those are kept that, with the rows
+    where they err, take the fewest bits. Classes are put in order by their false positives; the
+    first rule that covers a row answers, and a default class where none does.
+
+    A missing value meets no condition but `is missing`. The time of a fit grows with leaves times
+    rows times conditions a leaf: stop the tree early on large tables.
+
+    Parameters
+    ----------
+    tree : classifier of gputree, optional
+        The tree to grow, which is not changed; `C45Classifier(pruning=None)` by default.
+    confidence : float, default=0.25
+        The chance that the true error of a rule is above its limit, in (0, 0.5]. Less is simpler.
+    selection : {'description_length', 'greedy'}, default='description_length'
+        How to choose among the rules for a class. All sets of up to 12 rules are tried, more are
+        added and dropped one at a time; 'greedy' adds the rule that gets the most rows right beyond
+        those it gets wrong, while there is one.
+
+    Attributes
+    ----------
+    rules_ : RuleSet
+        The rules in their order, and the default.
+    estimator_ : classifier
+        The tree that was grown.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_classes_, n_features_in_, feature_names_in_
+        As their names say.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import RuleSetClassifier
+    >>> iris = load_iris(as_frame=True)
+    >>> model = RuleSetClassifier().fit(iris.data, iris.target_names[iris.target])
+    >>> print(model)
+    IF petal length (cm) <= 2.45 THEN setosa (50 rows, 100.0%)
+    IF petal length (cm) > 2.45 AND petal length (cm) <= 4.95 AND petal width (cm) <= 1.75 THEN \
+versicolor (48 rows, 97.9%)
+    IF petal width (cm) > 1.55 AND petal width (cm) <= 1.75 THEN versicolor (6 rows, 66.7%)
+    IF petal width (cm) > 1.75 THEN virginica (46 rows, 97.8%)
+    IF petal length (cm) > 4.95 THEN virginica (46 rows, 95.7%)
+    OTHERWISE setosa (0 rows, 33.3%)
+    >>> str(model.predict(iris.data)[0])
+    'setosa'
+    """
+
+    def __init__(
+        self,
+        tree: Any = None,
+        *,
+        confidence: float = 0.25,
+        selection: str = "description_length",
+    ) -> None:
+        self.tree = tree
+        self.confidence = confidence
+        self.selection = selection
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn rules from the rows of X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            NaN and None are missing values; infinities are values.
+        y : array-like of shape (n_rows,)
+            The labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; one of weight 0 is left out.
+
+        Returns
+        -------
+        self
+        """
+        confidence = parameters.real("confidence", self.confidence, 0.0, 0.5)
+        if confidence == 0.0:
+            raise ValueError("confidence=0: no error is beyond its limit then; give more than 0")
+        parameters.one_of("selection", self.selection, dict.fromkeys(SELECTIONS))
+        tree = self._new_tree()
+        if isinstance(X, Dataset):
+            raise TypeError("rules are learnt from a table of values, not a Dataset of codes")
+        tree.fit(X, y, sample_weight)
+        leaves = rules_of(tree.tree_, tree.schema_, tree.classes_)
+        sample = _sample(X, y, sample_weight, tree)
+        # Nothing is written before everything has worked.
+        self.rules_ = learn(leaves, sample, confidence, self.selection)
+        self.estimator_ = tree
+        self.classes_, self.n_classes_ = tree.classes_, tree.n_classes_
+        self.n_features_in_ = tree.n_features_in_
+        if hasattr(tree, "feature_names_in_"):
+            self.feature_names_in_ = tree.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The answer of the first rule that covers each row of X, or the default."""
+        at = self._first(X)
+        answer = np.array([rule.answer for rule in (*self.rules_, self.rules_.default)])
+        return self.estimator_._like(X, self.classes_[answer[at]])
+
+    def predict_proba(self, X: Any) -> Array:
+        """The share of each class among the training rows that the answering rule covers."""
+        at = self._first(X)
+        shares = np.stack([rule.shares for rule in (*self.rules_, self.rules_.default)])
+        return self.estimator_._like(X, shares[at])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The natural logarithm of `predict_proba`."""
+        shares = to_numpy(self.predict_proba(X))
+        with np.errstate(divide="ignore"):
+            return self.estimator_._like(X, np.log(shares))
+
+    def apply(self, X: Any) -> Array:
+        """The number of the rule that answers for each row of X; their count for the default."""
+        at = self._first(X)
+        return self.estimator_._like(X, at)
+
+    def export_text(
+        self, *, feature_names: Any = None, class_names: Any = None, decimals: int = 2
+    ) -> str:
+        """A line a rule, in their order, and the default.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the columns; those of the training table by default.
+        class_names : sequence of str, optional
+            Names of the classes in the order of `classes_`; the labels by default.
+        decimals : int, default=2
+            The decimals of thresholds.
+        """
+        check_is_fitted(self)
+        parameters.whole("decimals", decimals, 0)
+        rules = self.rules_
+        return rules.text(
+            feature_names=parameters.names(
+                "feature_names", feature_names, rules.schema.names, "features"
+            ),
+            class_names=parameters.names("class_names", class_names, self.classes_, "classes"),
+            decimals=decimals,
+        )
+
+    def __str__(self) -> str:
+        return self.export_text() if hasattr(self, "rules_") else repr(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _new_tree(self) -> DecisionTreeClassifier:
+        if self.tree is None:
+            return C45Classifier(pruning=None)
+        if not isinstance(self.tree, DecisionTreeClassifier):
+            raise TypeError(
+                f"tree={self.tree!r}: a classifier of gputree is needed, such as C45Classifier()"
+            )
+        return clone(self.tree)
+
+    def _first(self, X: Any) -> HostArray:
+        check_is_fitted(self)
+        return self.rules_.first(self.estimator_._checked(X))
+
+
+def _sample(X: Any, y: Any, sample_weight: Any, tree: DecisionTreeClassifier) -> Sample:
+    """The rows that the tree was grown on, with the weights that it gave them."""
+    table = read_table(X, like=tree.schema_)
+    weight = read_weights(sample_weight, table.n_rows)
+    classes, number = read_labels(y, table.n_rows, "RuleSetClassifier")
+    factor = class_factors(tree.class_weight, tree.priors, classes, number, weight)
+    weight = np.ones(table.n_rows) if weight is None else weight
+    if factor is not None:
+        weight = weight * factor[number]
+    counts = weight > 0
+
+    @cache
+    def columns(feature: int) -> HostArray:
+        return to_numpy(table.columns[feature].values)[counts]
+
+    return Sample(columns, number[counts], weight[counts], len(classes))

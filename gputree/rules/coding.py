@@ -1,0 +1,66 @@
+"""How many bits rules take, and how many it takes to list the rows that they get wrong.
+
+A set of rules is worth having where it saves more bits than it costs.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import gammaln
+
+from gputree.dtypes import HostArray
+from gputree.rules.condition import Condition
+
+LN2 = math.log(2.0)
+THEORY = 0.5  # rules say the same thing in more than one way, so their bits count less
+
+
+def rule_bits(rules: Sequence[tuple[Condition, ...]]) -> HostArray:
+    """The bits that tell each of some rules to one who has a list of all their conditions.
+
+    A column takes the fewer bits the more often it is used, a condition as many as it takes to
+    choose among those on its column. The order of the conditions of a rule does not matter.
+    """
+    uses = Counter(condition.feature for rule in rules for condition in rule)
+    different = Counter(each.feature for each in {each for rule in rules for each in rule})
+    bits = {
+        feature: math.log2(uses.total() / count) + math.log2(different[feature])
+        for feature, count in uses.items()
+    }
+    return np.array(
+        [sum(bits[each.feature] for each in rule) - _swaps(len(rule)) for rule in rules]
+    )
+
+
+def theory_bits(bits: HostArray, n_rules: HostArray) -> HostArray:
+    """The bits of sets of rules by the sums of their rules' bits; their order does not matter."""
+    return np.asarray(THEORY * (bits - _swaps(n_rules)))
+
+
+def exception_bits(total: float, n_class: float, right: HostArray, wrong: HostArray) -> HostArray:
+    """The bits that list the rows where rules for a class err, among those covered and the others.
+
+    Parameters
+    ----------
+    total, n_class : float
+        The weight of all rows, and of the rows of the class.
+    right, wrong : arrays
+        The weight of covered rows that are of the class, and of those that are not.
+    """
+    covered = right + wrong
+    return _choices(covered, wrong) + _choices(total - covered, n_class - right)
+
+
+def _swaps(n_items: HostArray | int) -> HostArray:
+    """The bits that tell an order of so many items."""
+    return np.asarray(gammaln(np.add(n_items, 1.0)) / LN2)
+
+
+def _choices(rows: HostArray, some: HostArray) -> HostArray:
+    """The bits that tell which of the rows are meant, if it is known how many are."""
+    # Differences of sums of weights may be a little below nothing.
+    some = np.maximum(some, 0.0)
+    others = np.maximum(rows - some, 0.0)
+    return _swaps(some + others) - _swaps(some) - _swaps(others)
