@@ -22,7 +22,7 @@ MODULES = {
 }
 
 # Where a module of this prefix may take things of gputree from; itself and below always.
-FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays"}
+FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs"}
 MAY_IMPORT = {
     "gputree.kernels": set(),
     "gputree.tree": FOUNDATION,

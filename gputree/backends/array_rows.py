@@ -10,6 +10,7 @@ from gputree.backends.row_lists import dispersed_lists, with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target, with_copies
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.runs import begins
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def rows_of(lib: Library, rows: ArrayRows, nodes: HostArray) -> tuple[Array, Arr
     """The rows of some nodes, node by node, and the place of each one's node among them."""
     xp, n_rows = lib.xp, rows.n_rows[nodes]
     place = lib.segments(n_rows)
-    apart = lib.from_host(rows.start[nodes] - (np.cumsum(n_rows) - n_rows))
+    apart = lib.from_host(rows.start[nodes] - begins(n_rows))
     at = lib.numbers(place.shape[0]) + xp.take(apart, place)
     return xp.take(rows.order, at), place
 
@@ -59,9 +60,9 @@ def divided(
     n_group = lib.to_host(lib.count(group, int((moves.n_children + 1).sum())))
     is_child = np.ones(len(n_group), bool)
     is_child[before + moves.n_children] = False
-    begin = np.cumsum(n_group) - n_group  # among the rows that move
+    begin = begins(n_group)  # among the rows that move
     n_moving = rows.n_rows[moves.node]
-    apart = rows.start[moves.node] - (np.cumsum(n_moving) - n_moving)
+    apart = rows.start[moves.node] - begins(n_moving)
     start = begin + np.repeat(apart, moves.n_children + 1)
     sorted_ = xp.argsort(group, stable=True)
     at = lib.numbers(row.shape[0]) + xp.take(lib.from_host(apart), place)

@@ -13,6 +13,7 @@ from gputree.backends.libraries import Library
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SUM, Array, HostArray
+from gputree.runs import begins
 
 CELLS_A_PLACE = 2  # up to so many cells (rows x features) a place, listing rows costs less
 CELLS_AT_ONCE = 2**18  # cells that are counted together: few calls, and 2 MiB for a temporary
@@ -66,7 +67,7 @@ def cells(lib: Library, hist: ArrayHist, place: HostArray, feature: HostArray) -
     """Sums of (codes, channels) of some nodes and features, one pair after another."""
     bins, n_channels = hist.coded.bins, hist.coded.target.channels.n
     n_codes = bins.n_codes[feature]
-    start = np.cumsum(n_codes) - n_codes
+    start = begins(n_codes)
     found = np.empty((int(n_codes.sum()), n_channels), SUM)
     small = hist.place[place] < 0
     for is_small, own_cells in ((False, _cells_of_sums), (True, _cells_of_rows)):
@@ -101,7 +102,7 @@ def _cells_of_rows(lib: Library, hist: ArrayHist, place: HostArray, feature: int
 
 def _listed(hist: ArrayHist) -> ArrayRows:
     """The nodes whose rows are listed, numbered one after another."""
-    first = np.cumsum(hist.n_listed) - hist.n_listed
+    first = begins(hist.n_listed)
     return ArrayRows(hist.coded, hist.listed, first, hist.n_listed)
 
 

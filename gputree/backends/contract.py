@@ -32,6 +32,7 @@ from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
+from gputree.runs import spread_out
 from gputree.tree.tree import Tree
 
 Values: TypeAlias = Any
@@ -125,9 +126,7 @@ class Moves:
     @property
     def children(self) -> HostArray:
         """The children, move by move."""
-        before = np.cumsum(self.n_children) - self.n_children
-        number = np.arange(int(self.n_children.sum())) - np.repeat(before, self.n_children)
-        return np.repeat(self.first_child, self.n_children) + number
+        return spread_out(self.first_child, self.n_children)
 
 
 @dataclass(frozen=True)

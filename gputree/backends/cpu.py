@@ -35,6 +35,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
 from gputree.kernels.cpu import histogram, predict, route, split
 from gputree.kernels.cpu.jit import COMPILE_TIME
+from gputree.runs import begins
 from gputree.tree.tree import Tree
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
@@ -234,7 +235,7 @@ class CpuBackend:
     def rows_at(self, rows: CpuRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
         n_rows = rows.n_rows[nodes]
         listed = np.empty(int(n_rows.sum()), rows.order.dtype)
-        begin = np.cumsum(n_rows) - n_rows
+        begin = begins(n_rows)
         cpu_route.copy_lists(self._workers, rows, nodes, begin, listed)
         return listed.astype(np.int64), n_rows
 

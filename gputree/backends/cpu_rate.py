@@ -14,6 +14,7 @@ from gputree.dtypes import HostArray
 from gputree.kernels.cpu import cells as cell_kernels
 from gputree.kernels.cpu import rate as rate_kernels
 from gputree.kernels.cpu.split import FORMULAS
+from gputree.runs import begins
 
 
 def shape_of(channels: Channels) -> tuple[bool, int, bool, int]:
@@ -113,7 +114,7 @@ def cells(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray)
         hist.sums,
         bins.offset,
         n_channels,
-        (np.cumsum(n_codes) - n_codes) * n_channels,
+        begins(n_codes) * n_channels,
         found,
         work=n_counted + len(found),
     )

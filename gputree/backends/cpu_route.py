@@ -16,6 +16,7 @@ from gputree.backends.cpu_rows import (
 from gputree.backends.workers import Workers
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import route
+from gputree.runs import begins
 
 
 def halved(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:
@@ -135,7 +136,7 @@ def dispersed(
     n_kept[: len(rows.start)] = rows.n_rows
     n_kept[nodes] = 0
     n_rows = n_kept + np.bincount(node, minlength=n_nodes)
-    begin = np.cumsum(n_rows) - n_rows
+    begin = begins(n_rows)
     order = np.empty(int(n_rows.sum()), rows.order.dtype)
     held = np.flatnonzero(n_kept)
     copy_lists(workers, rows, held, begin[held], order)

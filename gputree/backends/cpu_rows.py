@@ -10,6 +10,7 @@ from gputree.data.target import Target
 from gputree.data.target import with_copies as extended
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram
+from gputree.runs import begins, owners, within
 
 CHUNK_ROWS = 16_384  # rows that one thread routes at a time
 LEAST_ROWS = 8_192  # fewer rows are not worth another thread
@@ -82,15 +83,14 @@ def laid_out(workers: Workers, rows: CpuRows, n_cells: int) -> tuple[HostArray, 
 def chunks(start: HostArray, n_rows: HostArray) -> tuple[HostArray, HostArray, HostArray]:
     """Cut the rows of nodes into chunks: whose they are, where they begin and end."""
     n_chunks = -(-n_rows // CHUNK_ROWS)
-    owner = np.repeat(np.arange(len(start)), n_chunks)
-    number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    first = start[owner] + number * CHUNK_ROWS
+    owner = owners(n_chunks)
+    first = start[owner] + within(n_chunks) * CHUNK_ROWS
     return owner, first, np.minimum(first + CHUNK_ROWS, (start + n_rows)[owner])
 
 
 def running(count: HostArray, owner: HostArray) -> HostArray:
     """How many the chunks of the same owner before each chunk have."""
-    before = np.cumsum(count) - count
+    before = begins(count)
     is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
     return before - before[is_first][np.cumsum(is_first) - 1]
 

@@ -9,6 +9,7 @@ from gputree.backends.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram
+from gputree.runs import begins
 
 CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
 FEATURES_TOGETHER = 64  # a cache line of codes
@@ -77,7 +78,7 @@ def _ascending(
     workers.run(histogram.count_marked, n_parts, CHUNK_ROWS, place, n_marked)
     listed = np.empty(int(n_marked.sum()), np.uint32)
     cell = np.empty(len(listed), np.uint32)
-    begins_at = np.cumsum(n_marked) - n_marked
+    begins_at = begins(n_marked)
     workers.run(
         histogram.list_marked,
         n_parts,

@@ -11,6 +11,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.kernels.cuda import tally
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
+from gputree.runs import owners, within
 
 
 @dataclass(frozen=True)
@@ -185,9 +186,8 @@ def tiles(
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Rows of nodes in pieces of at most `step`: where they begin and end, and whose they are."""
     n_tiles = -(-n_rows // step)
-    which = np.repeat(np.arange(len(start)), n_tiles)
-    number = np.arange(len(which)) - np.repeat(np.cumsum(n_tiles) - n_tiles, n_tiles)
-    first = start[which] + number * step
+    which = owners(n_tiles)
+    first = start[which] + within(n_tiles) * step
     return first, np.minimum(first + step, (start + n_rows)[which]), owner[which]
 
 

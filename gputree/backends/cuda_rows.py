@@ -10,6 +10,7 @@ from gputree.backends.row_lists import with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
+from gputree.runs import begins, within
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def ways_of(moves: Moves) -> Ways:
     n_ways, above = moves.n_children + 1, int(moves.n_children.max())
     stays = moves.table == STAY
     numbers = np.where(stays, above, moves.table) if stays.any() else moves.table
-    first = np.cumsum(n_ways) - n_ways
-    number = np.arange(int(n_ways.sum())) - np.repeat(first, n_ways)
+    first = begins(n_ways)
+    number = within(n_ways)
     number[first + moves.n_children] = above
     return Ways(numbers.astype(np.uint16), number, first, int(numbers.max()).bit_length() or 1)
 
@@ -93,7 +94,7 @@ def way_counts(moves: Moves, n_moving: HostArray) -> HostArray | None:
     """How many rows take each way, where the rows of each child are known."""
     if moves.n_rows is None:
         return None
-    before = np.cumsum(moves.n_children) - moves.n_children
+    before = begins(moves.n_children)
     n_staying = n_moving - np.add.reduceat(moves.n_rows, before)
     return np.insert(moves.n_rows, before + moves.n_children, n_staying).astype(np.int64)
 
@@ -104,7 +105,7 @@ def with_children(
     """The rows with a list for each child in the place of its parent's, which keeps the rest."""
     children = moves.children
     start, n_rows = with_room(rows.start, rows.n_rows, int(children.max()) + 1)
-    before = np.cumsum(n_found) - n_found
+    before = begins(n_found)
     begin = before + np.repeat(start[moves.node] - before[ways.first], moves.n_children + 1)
     stays = ways.first + moves.n_children
     start[children], n_rows[children] = np.delete(begin, stays), np.delete(n_found, stays)

@@ -24,6 +24,7 @@ from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
+from gputree.runs import begins, owners, within
 
 SUMS_AT_ONCE = 2**21  # sums of subsets that are made together
 POWERS = 64  # steps towards the first principal component
@@ -44,12 +45,12 @@ class LevelTables:
     @property
     def start(self) -> HostArray:
         """Where the codes of each pair begin."""
-        return np.cumsum(self.n_codes) - self.n_codes
+        return begins(self.n_codes)
 
     @property
     def owner(self) -> HostArray:
         """The pair of each code."""
-        return np.repeat(np.arange(len(self.n_codes)), self.n_codes)
+        return owners(self.n_codes)
 
 
 def tables_of(bins: Bins, cells: HostArray, feature: HostArray) -> LevelTables:
@@ -61,9 +62,8 @@ def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> 
     """The best splits of pairs of a node and a feature."""
     n_values = tables.n_codes if rules.missing == "category" else tables.n_values
     tables = LevelTables(tables.cells, tables.n_codes, n_values)
-    owner, start = tables.owner, tables.start
-    number = np.arange(len(owner)) - start[owner]
-    is_level = number < n_values[owner]
+    owner = tables.owner
+    is_level = within(tables.n_codes) < n_values[owner]
     # A small node has few of many levels: those it has are put side by side, in their order.
     present = np.flatnonzero(is_level & (channels.weight_of(tables.cells) > 0))
     n_present = np.bincount(owner[present], minlength=len(n_values))
@@ -76,7 +76,7 @@ def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> 
     )
     if rules.is_multiway:  # levels that the node has not share the last child
         splits.slot[is_level] = n_present[owner[is_level]]
-    place = np.arange(len(present)) - (np.cumsum(n_present) - n_present)[owner[present]]
+    place = within(n_present)
     for few in (True, False):
         pairs = np.flatnonzero((n_present <= FEW_LEVELS) == few)
         if pairs.size:

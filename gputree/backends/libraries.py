@@ -11,6 +11,7 @@ import numpy as np
 
 from gputree.arrays import to_numpy
 from gputree.dtypes import Array, HostArray
+from gputree.runs import begins
 
 
 class Library:
@@ -53,7 +54,7 @@ class Library:
 
     def segments(self, n_items: HostArray) -> Array:
         """The segment that each item belongs to, where segments have so many items."""
-        first = self.from_host(np.cumsum(n_items) - n_items)
+        first = self.from_host(begins(n_items))
         total = int(n_items.sum())
         return self.xp.cumulative_sum(self.count(first, total + 1))[:total] - 1
 

@@ -7,11 +7,10 @@ left child of a candidate. The cost follows the rows, not the codes.
 
 from typing import Any
 
-import numpy as np
-
 from gputree.backends.array_rows import Coded
 from gputree.backends.libraries import Library
 from gputree.dtypes import Array, HostArray
+from gputree.runs import begins
 
 NARROW = 2**31  # keys below it are sorted as int32, in half the time
 
@@ -27,7 +26,7 @@ class Lines:
         xp = lib.xp
         self._lib, self._coded = lib, coded
         self.n_rows, self.n_columns = n_rows, int(row.shape[0])
-        self.start = np.cumsum(n_rows) - n_rows  # (nodes,) the first column of each
+        self.start = begins(n_rows)  # (nodes,) the first column of each
         self.stride = int(coded.bins.n_codes.max())
         self.node = lib.segments(n_rows)  # (columns,)
         first = xp.take(lib.from_host(self.start), self.node)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.runs import begins, spread_out
 
 
 def with_room(start: HostArray, n_rows: HostArray, n_nodes: int) -> tuple[HostArray, HostArray]:
@@ -23,9 +24,8 @@ def dispersed_lists(
     start, n_rows = with_room(start, n_rows, int(node.max(initial=-1)) + 1)
     n_rows[nodes] = 0
     held = np.flatnonzero(n_rows)
-    place = np.repeat(start[held] - (np.cumsum(n_rows[held]) - n_rows[held]), n_rows[held])
-    kept = order[place + np.arange(len(place))]
+    kept = order[spread_out(start[held], n_rows[held])]
     owner = np.concatenate([np.repeat(held, n_rows[held]), node])
     moved = np.concatenate([kept, row])[np.argsort(owner, kind="stable")].astype(order.dtype)
     n_rows = np.bincount(owner, minlength=len(start))
-    return moved, np.cumsum(n_rows) - n_rows, n_rows
+    return moved, begins(n_rows), n_rows

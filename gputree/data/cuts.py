@@ -19,6 +19,7 @@ from gputree.data.number_line import Buckets, bucket_of, distinct_of, is_new
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
+from gputree.runs import begins, within
 
 if TYPE_CHECKING:
     from gputree.backends.contract import Backend, Data, Values
@@ -190,7 +191,7 @@ class _Plan:
             return Buckets(first // PAGE)
         # The next bucket may be a coarse one: all its fine ones are wanted then.
         n_fine = np.where(np.isin(first // PAGE, self.divided), 1, PAGE)
-        step = np.arange(n_fine.sum()) - np.repeat(np.cumsum(n_fine) - n_fine, n_fine)
+        step = within(n_fine)
         return Buckets(np.repeat(first, n_fine) + step, is_fine=True)
 
     def learn(self, value: HostArray, weight: HostArray) -> None:
@@ -231,7 +232,7 @@ def distinct(members: HostArray, weights: HostArray | None) -> tuple[HostArray, 
 def cuts_by_bucket(cut: HostArray) -> tuple[HostArray, HostArray]:
     """How many cuts lie below each bucket, and how many inside it."""
     inside = np.bincount(bucket_of(cut), minlength=BUCKETS)
-    return np.cumsum(inside) - inside, inside
+    return begins(inside), inside
 
 
 def searched_codes(values: HostArray, feature: FeatureBins) -> HostArray:

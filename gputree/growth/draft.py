@@ -14,6 +14,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, HostArray
 from gputree.growth.seek import Found, Tables
 from gputree.growth.surrogates import Surrogates
+from gputree.runs import begins, spread_out
 
 UNSPLIT = -1
 NO_TABLE = -1
@@ -75,10 +76,8 @@ class Draft:
             return
         own = nodes[tables.place]
         self.n_children[own] = tables.n_children
-        self.table_at[own] = self._table_ends + np.cumsum(tables.n_codes) - tables.n_codes
-        self.children_at[own] = (
-            self._children_ends + np.cumsum(tables.n_children) - tables.n_children
-        )
+        self.table_at[own] = self._table_ends + begins(tables.n_codes)
+        self.children_at[own] = self._children_ends + begins(tables.n_children)
         self._tables.append(tables)
         self._table_ends += len(tables.slot)
         self._children_ends += len(tables.sums)
@@ -86,7 +85,7 @@ class Draft:
     def divide(self, nodes: HostArray) -> Moves:
         """Make the children of some nodes, in order, and say how their rows move."""
         n_children = self.n_children[nodes]
-        first = self.n_nodes + np.cumsum(n_children) - n_children
+        first = self.n_nodes + begins(n_children)
         n_new = int(n_children.sum())
         begin = self.n_nodes
         self._reserve(begin + n_new)
@@ -102,7 +101,7 @@ class Draft:
         n_rows = self.channels.rows_of(self.sums[new])
         feature = self.feature[nodes]
         n_codes = self.bins.n_codes[feature]
-        start = np.cumsum(n_codes) - n_codes
+        start = begins(n_codes)
         return Moves(nodes, feature, first, n_children, start, self.slots(nodes), n_rows)
 
     def layout(self, is_split: HostArray) -> Layout:
@@ -110,11 +109,10 @@ class Draft:
         order = [np.zeros(1, np.int64)]
         while (inner := order[-1][is_split[order[-1]]]).size:
             n = self.n_children[inner]
-            number = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-            order.append(np.repeat(self.first_child[inner], n) + number)
+            order.append(spread_out(self.first_child[inner], n))
         node = np.concatenate(order)
         n_children = np.where(is_split[node], self.n_children[node], 0)
-        first_child = np.where(is_split[node], 1 + np.cumsum(n_children) - n_children, UNSPLIT)
+        first_child = np.where(is_split[node], 1 + begins(n_children), UNSPLIT)
         place = np.full(self.n_nodes, UNSPLIT)
         place[node] = np.arange(len(node))
         # A parent has a lower number than its children, so one sweep hands places down.
@@ -138,7 +136,7 @@ class Draft:
         n_alike[tabled, 0], n_alike[tabled, 1], n_alike[tabled, 2] = n_codes[tabled], 0, 0
         table = np.repeat(slot.ravel(), n_alike.ravel())
         is_tabled = np.repeat(tabled, n_codes)
-        table[is_tabled] = self._all_slots()[_spread(at[tabled], n_codes[tabled])]
+        table[is_tabled] = self._all_slots()[spread_out(at[tabled], n_codes[tabled])]
         return table
 
     def _child_sums(self, nodes: HostArray, parent: HostArray, slot: HostArray) -> HostArray:
@@ -178,8 +176,3 @@ class Draft:
                 elif name == "score":
                     grown[len(array) :] = -np.inf
                 self._fields[name] = grown
-
-
-def _spread(start: HostArray, n: HostArray) -> HostArray:
-    """start[0], start[0] + 1, ..., n[0] of them, and so on."""
-    return np.repeat(start - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))

@@ -12,6 +12,7 @@ from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
 from gputree.growth.surrogates import Surrogates
+from gputree.runs import begins, first_largest, spread_out, within
 from gputree.tree.tree import Split, Tree
 
 
@@ -99,14 +100,9 @@ def _missing_slots(draft: Draft, layout: Layout, kind: HostArray, how: Finish) -
 
 def _largest_child(draft: Draft, node: HostArray) -> HostArray:
     """The slot of the heaviest child of each node, the first of several."""
-    if not node.size:
-        return np.empty(0, np.int64)
-    n, first = draft.n_children[node], draft.first_child[node]
-    begin = np.cumsum(n) - n
-    slot = np.arange(int(n.sum())) - np.repeat(begin, n)
-    weight = draft.channels.weight_of(draft.sums[np.repeat(first, n) + slot])
-    is_most = weight == np.repeat(np.maximum.reduceat(weight, begin), n)
-    return np.asarray(np.minimum.reduceat(np.where(is_most, slot, STAY), begin))
+    n = draft.n_children[node]
+    children = spread_out(draft.first_child[node], n)
+    return first_largest(draft.channels.weight_of(draft.sums[children]), n)
 
 
 def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray, HostArray]:
@@ -122,8 +118,8 @@ def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray
     feature = draft.feature[node]
     n_codes, n_values = draft.bins.n_codes[feature], draft.bins.n_values[feature]
     table = draft.slots(node)
-    start[at] = np.cumsum(n_values + 1) - (n_values + 1)
-    code = np.arange(len(table)) - np.repeat(np.cumsum(n_codes) - n_codes, n_codes)
+    start[at] = begins(n_values + 1)
+    code = within(n_codes)
     slots = np.empty(int((n_values + 1).sum()), SLOT)
     is_level = code < np.repeat(n_values, n_codes)
     slots[(np.repeat(start[at], n_codes) + code)[is_level]] = table[is_level]

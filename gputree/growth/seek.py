@@ -16,6 +16,7 @@ from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
+from gputree.runs import begins, first_largest, within
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**20  # sums of levels that are looked at together
@@ -185,8 +186,7 @@ class Seeker:
         """The tables of some nodes, by what they split."""
         feature = splits.feature[place].astype(np.int64)
         n_codes = self.bins.n_codes[feature]
-        start = np.cumsum(n_codes) - n_codes
-        code = np.arange(int(n_codes.sum())) - np.repeat(start, n_codes)
+        code = within(n_codes)
         slot = (code > np.repeat(splits.code[place], n_codes)).astype(SLOT)
         slot[code >= np.repeat(self.bins.n_values[feature], n_codes)] = STAY
         n_children = np.full(len(place), 2)
@@ -213,11 +213,7 @@ class Seeker:
     ) -> HostArray:
         """The slots with missing values sent to the largest child."""
         weight = self.channels.weight_of(_child_sums(slot, n_codes, n_children, own))
-        first = np.cumsum(n_children) - n_children
-        heaviest = np.maximum.reduceat(weight, first)
-        is_heaviest = np.flatnonzero(weight == np.repeat(heaviest, n_children))
-        table = np.repeat(np.arange(len(first)), n_children)[is_heaviest]
-        largest = (is_heaviest - first[table])[np.searchsorted(table, np.arange(len(first)))]
+        largest = first_largest(weight, n_children)
         last = np.cumsum(n_codes) - 1
         is_missing = (self.bins.n_codes > self.bins.n_values)[feature] & (slot[last] == STAY)
         slot = slot.copy()
@@ -228,7 +224,7 @@ class Seeker:
 def _child_sums(
     slot: HostArray, n_codes: HostArray, n_children: HostArray, cells: HostArray
 ) -> HostArray:
-    first = np.cumsum(n_children) - n_children
+    first = begins(n_children)
     known = slot != STAY
     child = (np.repeat(first, n_codes) + slot)[known]
     sums = np.zeros((int(n_children.sum()), cells.shape[1]), np.int64)

@@ -14,6 +14,7 @@ from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray
+from gputree.runs import begins
 
 LEAST_ROWS = 2  # that a surrogate sends each way
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
@@ -191,7 +192,7 @@ def slots_by_surrogates(
     by_number = np.argsort(node)
     owner = by_number[np.searchsorted(node, found.node, sorter=by_number)]
     n_own = np.bincount(owner, minlength=len(node))
-    first = np.cumsum(n_own) - n_own
+    first = begins(n_own)
     for turn in range(int(n_own.max(initial=0))):
         at = np.flatnonzero((slot == STAY) & (turn < n_own[place]))
         if not at.size:

@@ -14,6 +14,7 @@ from gputree.backends.contract import Backend, Moves, Rows
 from gputree.data.target import Target, with_copies
 from gputree.dtypes import STAY, SUM, HostArray
 from gputree.growth.surrogates import Style, find_surrogates, larger_child, slots_by_surrogates
+from gputree.runs import begins, owners, spread_out, within
 
 if TYPE_CHECKING:
     from gputree.growth.draft import Draft
@@ -60,27 +61,22 @@ class Divided:
         """Row, child and weight of each copy that has any weight."""
         assert self.target.weight is not None
         known = draft.channels.weight_of(draft.sums[moves.children])
-        begin = np.cumsum(moves.n_children) - moves.n_children
-        reached = np.cumsum(known)
-        before = np.repeat((reached - known)[begin], moves.n_children)
-        total = np.repeat(
-            (reached[begin + moves.n_children - 1] - (reached - known)[begin]), moves.n_children
-        )
-        share = (reached - before) / total  # of a node's weight in its children up to each
-        move = np.repeat(
-            np.arange(len(row)), moves.n_children[np.repeat(np.arange(len(n_staying)), n_staying)]
-        )
-        owner = np.repeat(np.arange(len(n_staying)), n_staying)[move]
-        n_copies = np.bincount(move, minlength=len(row))
-        number = np.arange(len(move)) - np.repeat(np.cumsum(n_copies) - n_copies, n_copies)
-        at = begin[owner] + number
-        weight = self.target.weight[row][move].astype(np.float64)
+        first = begins(moves.n_children)
+        before = np.repeat(begins(known)[first], moves.n_children)
+        total = np.repeat(np.add.reduceat(known, first), moves.n_children)
+        # Of a node's weight, the share in its children up to each of them.
+        share = (np.cumsum(known) - before) / total
+        move = owners(n_staying)  # of each row that stayed
+        n_copies = moves.n_children[move]
+        copied, number = owners(n_copies), within(n_copies)
+        at = spread_out(first[move], n_copies)
+        weight = self.target.weight[row][copied].astype(np.float64)
         # Rounding what has been given so far, not each part, gives away exactly the whole.
         given = np.rint(weight * share[at]).astype(SUM)
         earlier = np.where(number > 0, np.concatenate([np.zeros(1, SUM), given[:-1]]), 0)
         part = given - earlier
         some = part > 0
-        return row[move][some], moves.children[at][some], part[some]
+        return row[copied][some], moves.children[at][some], part[some]
 
 
 class BySurrogates:

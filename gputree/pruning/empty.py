@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
+from gputree.runs import begins
 from gputree.tree.tree import Split, Tree
 
 
@@ -25,7 +26,7 @@ def with_a_leaf_a_level(tree: Tree) -> Tree:
     empty_slot = np.full(tree.n_nodes, tree.n_children.max(), np.int64)
     empty_slot[owner[shares]] = slot[shares]
     # Unseen levels take the place of their leaf in order, and later children make room.
-    before: HostArray = np.cumsum(shares) - shares
+    before: HostArray = begins(shares)
     number: HostArray = before - before[tree.level_start[owner]]
     more = np.where((slot > empty_slot[owner]) & (slot != STAY), n_unseen[owner] - 1, 0)
     slot += np.where(shares, number, more)
@@ -97,5 +98,5 @@ def _renumbered(tree: Tree, node: HostArray, n_children: HostArray, slot: HostAr
     arrays = {name: getattr(tree, name)[node] for name in Tree.DTYPES if name not in Tree.OTHERS}
     n = n_children[node]
     arrays["n_children"] = n
-    arrays["first_child"] = np.where(n > 0, 1 + np.cumsum(n) - n, -1)
+    arrays["first_child"] = np.where(n > 0, 1 + begins(n), -1)
     return replace(tree, **arrays, level_slot=np.concatenate([slot, tree.level_slot[len(slot) :]]))

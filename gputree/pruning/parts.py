@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
-from gputree.tree.reshape import spread_out
+from gputree.runs import begins, spread_out
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Read, slots_of
 
@@ -133,7 +133,7 @@ class Course:
         node, place = np.unique(staying.node, return_inverse=True)
         n = self.n_children[node]
         child = self.children(node)
-        begin = np.cumsum(n) - n
+        begin = begins(n)
         share: HostArray = np.bincount(moved.node, moved.weight, minlength=len(self.test))[child]
         if standing is not None:
             share = share + standing[child]

@@ -18,6 +18,7 @@ from gputree.pruning.empty import (
     with_shared_leaves,
 )
 from gputree.pruning.parts import Course, Parts, distribution
+from gputree.runs import begins
 from gputree.tree.reshape import reshaped
 from gputree.tree.tree import Split, Tree
 from gputree.tree.walk import Read
@@ -144,7 +145,7 @@ class Raising:
 
     def _sum_of_children(self, node: HostArray, what: HostArray) -> HostArray:
         n = self._course.n_children[node]
-        return np.add.reduceat(what[self._course.children(node)], np.cumsum(n) - n)
+        return np.add.reduceat(what[self._course.children(node)], begins(n))
 
     def _set_whole(self, node: HostArray, counts: HostArray) -> None:
         self._whole[node], self._standing[node] = counts, counts.sum(axis=1)
@@ -154,7 +155,7 @@ class Raising:
         n = self._course.n_children[node]
         child = self._course.children(node)
         weight = self._counts[child].sum(axis=1)
-        most = np.maximum.reduceat(weight, np.cumsum(n) - n)
+        most = np.maximum.reduceat(weight, begins(n))
         rank = np.where(weight >= np.repeat(most, n) - TIE, self._rank[child], -1)
         order = np.lexsort((rank, np.repeat(np.arange(len(node)), n)))
         return child[order[np.cumsum(n) - 1]]

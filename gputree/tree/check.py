@@ -9,6 +9,7 @@ from dataclasses import fields
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
+from gputree.runs import begins
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
@@ -95,7 +96,7 @@ def check_numbering(tree: Tree) -> None:
             f"a tree has {tree.n_nodes} nodes; the root and the children of all nodes make "
             f"{n_nodes}"
         )
-    expected = np.where(leaf, -1, 1 + np.cumsum(n) - n)
+    expected = np.where(leaf, -1, 1 + begins(n))
     refuse(tree.first_child != expected, "has children that are not numbered breadth-first")
     # The numbers alone would allow a leaf as root, and below it nodes that lead to themselves.
     is_above = expected > np.arange(tree.n_nodes)
@@ -145,7 +146,7 @@ def check_tables(tree: Tree, n_entries: HostArray) -> None:
 
 def _starts(n_entries: HostArray, begin: int) -> HostArray:
     """Where tables of so many entries begin, -1 for those that have none."""
-    return np.where(n_entries > 0, begin + np.cumsum(n_entries) - n_entries, -1)
+    return np.where(n_entries > 0, begin + begins(n_entries), -1)
 
 
 def check_numbers(tree: Tree) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.runs import begins
 from gputree.tree.describe import Boxes
 
 LARGEST_FONT = 12.0  # points, where there is room
@@ -70,7 +71,7 @@ def positions(boxes: Boxes) -> tuple[HostArray, HostArray]:
     left, y = np.zeros(boxes.n_nodes), np.zeros(boxes.n_nodes)
     for node in inner:
         own = _children(first_child, n_children, node)
-        left[own] = left[node] + np.cumsum(n_leaves[own]) - n_leaves[own]
+        left[own] = left[node] + begins(n_leaves[own])
         y[own] = y[node] - 1.0
     x = left + 0.5
     for node in reversed(inner):

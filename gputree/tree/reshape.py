@@ -7,6 +7,7 @@ know why somebody wants another shape.
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.runs import begins, spread_out
 from gputree.tree.tree import Split, Tree
 
 # What a node has whatever its shape; a caller may bring other values.
@@ -36,7 +37,7 @@ def reshaped(tree: Tree, node: HostArray, is_leaf: HostArray, **statistics: Host
     """
     is_inner = ~is_leaf
     n_children = np.where(is_inner, tree.n_children[node], 0).astype(np.int64)
-    first_child = np.where(is_inner, 1 + np.cumsum(n_children) - n_children, -1)
+    first_child = np.where(is_inner, 1 + begins(n_children), -1)
     n_surrogates = np.where(is_inner, tree.n_surrogates[node], 0)
     surrogate = spread_out(tree.first_surrogate()[node], n_surrogates)
     tables = _Tables(tree)
@@ -79,14 +80,8 @@ class _Tables:
         has_table = start >= 0
         n = self._n[np.searchsorted(self._start, start[has_table])]
         moved = np.full(len(start), -1, np.int64)
-        moved[has_table] = begin + np.cumsum(n) - n
+        moved[has_table] = begin + begins(n)
         return moved, self._slot[spread_out(start[has_table], n)]
-
-
-def spread_out(start: HostArray, n: HostArray) -> HostArray:
-    """start[0], start[0] + 1, ..., n[0] of them, and so on."""
-    n = n.astype(np.int64)
-    return np.repeat(start - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
 
 
 def summed_up(tree: Tree, at_ends: HostArray) -> HostArray:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
+from gputree.runs import owners, spread_out
 from gputree.tree.tree import Tree
 
 Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
@@ -122,10 +123,9 @@ def _branches(
     tree: Tree, row: HostArray, node: HostArray, share: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
     n = tree.n_children[node].astype(np.int64)
-    number = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    child = np.repeat(tree.first_child[node], n) + number
+    child = spread_out(tree.first_child[node], n)
     total = np.zeros(len(node))
-    np.add.at(total, np.repeat(np.arange(len(node)), n), tree.weight[child])
+    np.add.at(total, owners(n), tree.weight[child])
     part = np.repeat(share, n) * (tree.weight[child] / np.repeat(total, n))
     taken = tree.weight[child] > 0
     return np.repeat(row, n)[taken], child[taken], part[taken]
