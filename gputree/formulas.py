@@ -1,13 +1,13 @@
-"""The formulas of `gputree.kernels.criteria` for NumPy arrays on the host."""
+"""The formulas of `gputree.kernels` for NumPy arrays on the host."""
 
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.kernels import array_code, criteria
+from gputree.kernels import array_code, criteria, losses
 
-HOST = criteria.compile_for(
-    array_code.as_it_is, array_code.operations(np, lambda array, dtype: array.view(dtype))
-)
+_OPERATIONS = array_code.operations(np, lambda array, dtype: array.view(dtype))
+HOST = criteria.compile_for(array_code.as_it_is, _OPERATIONS)
+LOSSES = losses.compile_for(array_code.as_it_is, _OPERATIONS)
 
 
 def branch_bits(weight: HostArray, whole: HostArray) -> HostArray:

@@ -19,4 +19,7 @@ def operations(xp, bits):
         fraction = bits((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000, "float64")
         return fraction, xp.astype((word >> 52) - 1023, xp.float64)
 
-    return SimpleNamespace(mul=lambda a, b: a * b, select=xp.where, split=split)
+    def power(t):
+        return bits((bits(t, "int64") << 52) + 0x3FF0000000000000, "float64")
+
+    return SimpleNamespace(mul=lambda a, b: a * b, select=xp.where, split=split, power=power)

@@ -5,12 +5,12 @@ live beside it: `coding` (values to codes), `array_rows` and `array_sums` (what 
 and `row_scan` (the search for splits, in sums and from rows).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
 
-from gputree.backends import array_sums, coding
+from gputree.backends import array_slopes, array_sums, coding
 from gputree.backends.array_rows import (
     ArrayRows,
     Coded,
@@ -38,10 +38,11 @@ from gputree.backends.row_scan import RowScanner
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
+from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
-from gputree.kernels import array_code, criteria
+from gputree.kernels import array_code, criteria, losses
 from gputree.tree.tree import Tree
 
 
@@ -55,6 +56,7 @@ class ArrayBackend:
         operations = array_code.operations(library.xp, library.bits)
         formulas = criteria.compile_for(array_code.as_it_is, operations)
         self._formulas = formulas
+        self._losses = losses.compile_for(array_code.as_it_is, operations)
         self._scanner = Scanner(library, formulas)
         self._row_scanner = RowScanner(library, formulas)
 
@@ -99,7 +101,7 @@ class ArrayBackend:
         for i, (column, feature) in enumerate(zip(values, bins, strict=True)):
             data[first_feature + i, :] = coding.codes(self._lib, column, feature, data.dtype)
 
-    # Growing.
+    # The start of a tree.
 
     def begin(self, data: Array, bins: Bins, target: Target) -> ArrayRows:
         weight = np.ones(target.n_rows) if target.weight is None else target.weight
@@ -114,6 +116,44 @@ class ArrayBackend:
             point=None if target.point is None else self._put(target.point),
         )
         return ArrayRows(coded, self._put(inside), np.zeros(1, np.int64), np.array([len(inside)]))
+
+    # Boosting.
+
+    def margins(
+        self, start: HostArray, y: HostArray, weight: HostArray | None
+    ) -> array_slopes.ArrayMargins:
+        return array_slopes.margins(self._lib, start, y, weight)
+
+    def slopes(
+        self,
+        margins: array_slopes.ArrayMargins,
+        loss: Loss | Given,
+        takes_part: HostArray | None,
+        *,
+        counts_rows: bool,
+    ) -> Iterator[Slopes]:
+        return array_slopes.slopes(
+            self._lib, self._losses, margins, loss, takes_part, counts_rows=counts_rows
+        )
+
+    def begin_slopes(self, data: Array, bins: Bins, slopes: Slopes) -> ArrayRows:
+        return array_slopes.begin(self._lib, data, bins, slopes)
+
+    def slope_sums(self, rows: ArrayRows, slopes: Slopes, nodes: HostArray) -> HostArray:
+        return array_slopes.sums(self._lib, rows, slopes, nodes)
+
+    def renew(
+        self, margins: array_slopes.ArrayMargins, output: int, rows: ArrayRows, step: HostArray
+    ) -> None:
+        array_slopes.renew(self._lib, margins, output, rows, step)
+
+    def read_margins(self, margins: array_slopes.ArrayMargins) -> HostArray:
+        return np.stack([self._lib.to_host(raw) for raw in margins.raw])
+
+    # Growing.
+
+    def count_rows(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
+        return rows.n_rows[nodes]
 
     def tally(self, rows: ArrayRows, nodes: HostArray) -> Tallied:
         return array_sums.tally(self._lib, rows, nodes)

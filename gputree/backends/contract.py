@@ -12,16 +12,16 @@ channel
 slot
     The number of a child below its node. A threshold has children 0 and 1; a test of levels may
     have more. STAY in its place keeps rows at the node.
-Values, Data, Rows, Hist
+Values, Data, Rows, Hist, Margins
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
-    channels and the node of every row; sums for some nodes. Callers pass them on and never open
-    them.
+    channels and the node of every row; sums for some nodes; the predictions of a boosted model so
+    far. Callers pass them on and never open them.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -29,6 +29,7 @@ import numpy as np
 
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
+from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
@@ -39,6 +40,7 @@ Values: TypeAlias = Any
 Data: TypeAlias = Any
 Rows: TypeAlias = Any
 Hist: TypeAlias = Any
+Margins: TypeAlias = Any
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -60,6 +62,7 @@ class Search:
     # least `min_weight` and at most `most_least_weight`.
     least_share: float = 0.0
     most_least_weight: int = 0
+    ridge: float = 0.0  # added to the weight of each child where a split is scored
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class LevelRules:
     most_exact: int = 10  # levels of a node up to which `auto` tries all subsets of many classes
     list_length: int = 8  # levels that `greedy` looks at in each step
     missing: str = "direction"  # or category, known
+    ridge: float = 0.0  # added to the weights of levels and of children
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,49 @@ class Backend(Protocol):
         """Attach channels; rows without weight stay outside, all others start at the root."""
         ...
 
+    # Once a round of boosting.
+    def margins(self, start: HostArray, y: HostArray, weight: HostArray | None) -> Margins:
+        """The target of every row and its predictions so far, (outputs, rows)."""
+        ...
+
+    def slopes(
+        self,
+        margins: Margins,
+        loss: Loss | Given,
+        takes_part: HostArray | None,
+        *,
+        counts_rows: bool,
+    ) -> Iterator[Slopes]:
+        """Slopes and curvatures of a loss at the predictions, one output after another.
+
+        The predictions must not change before the last one.
+
+        Rows that do not take part stay outside, as do those without weight. `counts_rows` asks for
+        a channel that tells how many rows a sum is of, where weights do not.
+        """
+        ...
+
+    def begin_slopes(self, data: Data, bins: Bins, slopes: Slopes) -> Rows:
+        """Attach slopes as channels; all rows that take part start at the root."""
+        ...
+
+    def slope_sums(self, rows: Rows, slopes: Slopes, nodes: HostArray) -> HostArray:
+        """Wide sums of slope and curvature of the rows at some nodes, (nodes, 2)."""
+        ...
+
+    def renew(self, margins: Margins, output: int, rows: Rows, step: HostArray) -> None:
+        """Add step[node] to one prediction of each row that is at a node."""
+        ...
+
+    def read_margins(self, margins: Margins) -> HostArray:
+        """The predictions, (outputs, rows)."""
+        ...
+
     # Once a frontier.
+    def count_rows(self, rows: Rows, nodes: HostArray) -> HostArray:
+        """How many rows some nodes have."""
+        ...
+
     def tally(self, rows: Rows, nodes: HostArray) -> Hist:
         """Sums of the nodes by feature, code and channel. Adds up over parts of the rows."""
         ...

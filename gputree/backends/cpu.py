@@ -4,12 +4,12 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 `DIRECT_ROWS` is searched straight from its rows, with the same result.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from gputree.backends import cpu_levels, cpu_rate, cpu_route, cpu_values
+from gputree.backends import cpu_levels, cpu_rate, cpu_route, cpu_slopes, cpu_values
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -30,10 +30,12 @@ from gputree.backends.levels import tables_of
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
+from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
-from gputree.kernels.cpu import histogram, predict, route, split
+from gputree.kernels.cpu import histogram, predict, route, split, words
+from gputree.kernels.cpu import slopes as slope_kernels
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.runs import begins
 from gputree.tree.tree import Tree
@@ -108,7 +110,7 @@ class CpuBackend:
             values.with_places(),
         )
 
-    # Growing.
+    # The start of a tree.
 
     def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
         self._lanes.clear()  # the values have been coded
@@ -130,6 +132,45 @@ class CpuBackend:
             start=np.zeros(1, np.int64),
             n_rows=np.array([len(order)], np.int64),
         )
+
+    # Boosting.
+
+    def margins(
+        self, start: HostArray, y: HostArray, weight: HostArray | None
+    ) -> cpu_slopes.CpuMargins:
+        return cpu_slopes.margins(start, y, weight)
+
+    def slopes(
+        self,
+        margins: cpu_slopes.CpuMargins,
+        loss: Loss | Given,
+        takes_part: HostArray | None,
+        *,
+        counts_rows: bool,
+    ) -> Iterator[Slopes]:
+        return cpu_slopes.slopes(self._workers, margins, loss, takes_part, counts_rows=counts_rows)
+
+    def begin_slopes(self, data: HostArray, bins: Bins, slopes: Slopes) -> CpuRows:
+        self._lanes.clear()
+        return cpu_slopes.begin(data, bins, slopes)
+
+    def slope_sums(self, rows: CpuRows, slopes: Slopes, nodes: HostArray) -> HostArray:
+        return cpu_slopes.leaf_sums(self._workers, self.leaves(rows), slopes, nodes)
+
+    def renew(
+        self, margins: cpu_slopes.CpuMargins, output: int, rows: CpuRows, step: HostArray
+    ) -> None:
+        raw = margins.raw[output]
+        args = self.leaves(rows), step, raw
+        self._workers.run(slope_kernels.renew, len(raw), *args, least=LEAST_ROWS)
+
+    def read_margins(self, margins: cpu_slopes.CpuMargins) -> HostArray:
+        return margins.raw.copy()
+
+    # Growing.
+
+    def count_rows(self, rows: CpuRows, nodes: HostArray) -> HostArray:
+        return rows.n_rows[nodes]
 
     def tally(self, rows: CpuRows, nodes: HostArray) -> CpuHist:
         is_large = rows.n_rows[nodes] > DIRECT_ROWS
@@ -184,7 +225,8 @@ class CpuBackend:
         rank = np.empty((0, 0), np.int64) if search.rank is None else search.rank
         ordered = cpu_rate.ordered(bins, search)
         shape = cpu_rate.shape_of(channels)
-        rules = (split.FORMULAS[search.formula], search.min_rows, max(1, search.min_weight))
+        formula = split.FORMULAS[search.formula]
+        rules = (formula, search.min_rows, max(1, search.min_weight), search.ridge)
         unit = np.array(channels.units)
         for is_large in (True, False):
             chosen = np.flatnonzero((hist.place >= 0) == is_large)
@@ -192,11 +234,13 @@ class CpuBackend:
                 continue
             results = np.empty(len(chosen)), winner[chosen], left[chosen]
             ranks = rank[chosen] if search.rank is not None else rank
-            common = (ordered, ranks, search.n_drawn, shape, rules, unit, *results)
+            common = (ordered, ranks, search.n_drawn, shape, rules)
+            if not hist.rows.is_packed:
+                common += (unit,)
             if is_large:
-                self._search_sums(hist, chosen, bins, common)
+                self._search_sums(hist, chosen, bins, (*common, *results))
             else:
-                self._search_rows(hist, chosen, bins, common)
+                self._search_rows(hist, chosen, bins, (*common, *results))
             score[chosen], winner[chosen], left[chosen] = results
         return Splits(
             score=score,
@@ -326,7 +370,7 @@ class CpuBackend:
     ) -> None:
         place = hist.place[chosen]
         self._workers.run(
-            split.search_hist,
+            words.search_hist if hist.rows.is_packed else split.search_hist,
             len(chosen),
             place,
             hist.sums,
@@ -341,16 +385,17 @@ class CpuBackend:
     ) -> None:
         rows, node = hist.rows, hist.node[chosen]
         n_cells = int(rows.n_rows[node].sum()) * len(bins.features)
+        kernel, channels = split.search_rows, (rows.label, rows.value, rows.weight)
+        if rows.is_packed:
+            kernel, channels = words.search_rows, (rows.word,)
         self._workers.run(
-            split.search_rows,
+            kernel,
             len(chosen),
             DIRECT_ROWS,
             rows.start[node],
             rows.n_rows[node],
             rows.order,
-            rows.label,
-            rows.value,
-            rows.weight,
+            *channels,
             rows.code,
             *laid_out(self._workers, rows, n_cells),
             bins.n_codes,

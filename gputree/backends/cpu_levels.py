@@ -72,7 +72,7 @@ def _ordered(
         tables.n_codes if rules.missing == "category" else tables.n_values,
         rules.missing == "direction",
         shape_of(channels),
-        (FORMULAS[rules.formula], rules.min_rows, max(1, rules.min_weight)),
+        (FORMULAS[rules.formula], rules.min_rows, max(1, rules.min_weight), rules.ridge),
         np.array(channels.units),
         score,
         bits,

@@ -13,6 +13,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import cells as cell_kernels
 from gputree.kernels.cpu import rate as rate_kernels
+from gputree.kernels.cpu import words
 from gputree.kernels.cpu.split import FORMULAS
 from gputree.runs import begins
 
@@ -98,6 +99,8 @@ def cells(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray)
     summed = hist.place[place]
     start, n_rows = rows.start[hist.node[place]], rows.n_rows[hist.node[place]]
     n_counted = int(n_rows[summed < 0].sum())
+    if rows.is_packed:
+        return _words_apart(workers, hist, place, feature)
     workers.run(
         cell_kernels.gather,
         len(place),
@@ -119,3 +122,28 @@ def cells(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray)
         work=n_counted + len(found),
     )
     return found.reshape(-1, n_channels)
+
+
+def _words_apart(
+    workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray
+) -> HostArray:
+    """The same of words."""
+    rows, bins = hist.rows, hist.rows.bins
+    n_codes, node = bins.n_codes[feature], hist.node[place]
+    found = np.zeros(int(n_codes.sum()), np.int64)
+    workers.run(
+        words.gather,
+        len(place),
+        hist.place[place],
+        feature,
+        rows.start[node],
+        rows.n_rows[node],
+        rows.order,
+        rows.word,
+        rows.code,
+        hist.sums,
+        bins.offset,
+        begins(n_codes),
+        found,
+    )
+    return np.stack([found & words.LOWER, found >> words.UPPER], axis=1)

@@ -1,9 +1,10 @@
 """The rows of each node, one node after another, for the CPU backend."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gputree.backends.cpu_lists import NONE
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
 from gputree.data.target import Target
@@ -68,6 +69,18 @@ class CpuRows:
     order: HostArray  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one whose rows all left it
+    # (rows,) slope and curvature of a boosted tree in one, or empty
+    word: HostArray = field(default_factory=lambda: NONE)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether sums have one word, not a number a channel."""
+        return self.word.size > 0
+
+    @property
+    def n_stored(self) -> int:
+        """Numbers that the sums of a code have."""
+        return 1 if self.is_packed else self.target.channels.n
 
 
 def laid_out(workers: Workers, rows: CpuRows, n_cells: int) -> tuple[HostArray, HostArray]:

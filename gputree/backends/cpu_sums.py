@@ -8,7 +8,7 @@ from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, chunks
 from gputree.backends.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
-from gputree.kernels.cpu import histogram
+from gputree.kernels.cpu import histogram, words
 from gputree.runs import begins
 
 CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
@@ -33,7 +33,7 @@ def sum_dtype(channels: Channels) -> type[np.int32] | type[np.int64]:
 def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
     """The histograms of some nodes, (nodes, places * channels)."""
     channels, bins = rows.target.channels, rows.bins
-    sums = np.zeros((len(nodes), bins.width * channels.n), sum_dtype(channels))
+    sums = np.zeros((len(nodes), bins.width * rows.n_stored), sum_dtype(channels))
     if not len(nodes):
         return sums
     fits = sums.nbytes // len(bins.features) <= CACHE_BYTES and sums.size < 2**32
@@ -50,6 +50,19 @@ def _sum_together(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostA
     """Sum a few large nodes feature by feature, over their rows in ascending order."""
     listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
     is_all = len(listed) == rows.target.n_rows
+    if rows.is_packed:
+        workers.run(
+            words.tally,
+            len(rows.bins.features),
+            listed,
+            cell,
+            rows.word if is_all else rows.word[listed],
+            rows.code,
+            rows.bins.offset,
+            sums.reshape(-1),
+            shares=1,
+        )
+        return
     weight, value = rows.weight, rows.value
     workers.run(
         histogram.tally,
@@ -98,6 +111,22 @@ def _sum_one_by_one(workers: Workers, rows: CpuRows, nodes: HostArray, sums: Hos
     n_features = len(rows.bins.features)
     block = min(n_features, FEATURES_TOGETHER)
     n_blocks = -(-n_features // block)
+    if rows.is_packed:
+        workers.run(
+            words.tally_nodes,
+            len(nodes) * n_blocks,
+            n_blocks,
+            block,
+            rows.start[nodes],
+            rows.n_rows[nodes],
+            rows.order,
+            rows.word,
+            *rows.layout.of(rows, workers),
+            rows.bins.offset,
+            sums,
+            work=int(rows.n_rows[nodes].sum()) * n_features,
+        )
+        return
     workers.run(
         histogram.tally_nodes,
         len(nodes) * n_blocks,

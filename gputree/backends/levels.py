@@ -278,7 +278,7 @@ class _Search:
 
     def _ordered(self, extra: HostArray) -> Candidates:
         """By the share of the first class, the largest first; by the mean."""
-        weight = np.maximum(self.channels.weight_of(self.known), 1).astype(np.float64)
+        weight = np.maximum(self.channels.weight_of(self.known), 1) + self.rules.ridge
         first = self.known[..., self.channels.scored][..., 0] / weight
         return self._cuts(-first if self.channels.is_classes else first, extra)
 
@@ -405,8 +405,9 @@ class _Search:
             ]
             for sums in (left, total)
         )
-        weights = (channels.weight_of(sums).astype(np.float64) for sums in (left, total))
+        part, whole = (channels.weight_of(sums).astype(np.float64) for sums in (left, total))
+        ridge = self.rules.ridge
         score: HostArray = getattr(HOST, self.rules.formula)(
-            lefts, totals, *weights, channels.n_scored
+            lefts, totals, part + ridge, whole + 2.0 * ridge, channels.n_scored
         )
         return score

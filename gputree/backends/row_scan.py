@@ -238,7 +238,9 @@ class _RowScan:
         totals = [real(*each) for each in zip(total[channels.scored], units, strict=True)]
         formula = getattr(self.formulas, self.search.formula)
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
-            return formula(lefts, totals, real(left_weight), real(weight), channels.n_scored)
+            ridge = self.search.ridge
+            weights = real(left_weight) + ridge, real(weight) + 2.0 * ridge
+            return formula(lefts, totals, *weights, channels.n_scored)
 
     def _splits(self, highest: HostArray, place: HostArray, missing: list[Array]) -> Splits:
         """The winners at `place`; only they leave the device."""
@@ -292,7 +294,7 @@ class _RowScan:
 
     def _weight(self, sums: Sequence[Array], rows: Array) -> Array:
         """The weight of sums by channel; without weights it is that of the rows."""
-        if not self.channels.counts_rows:
+        if not self.channels.counts_rows and not self.channels.hides_rows:
             return rows
         scored = sums[self.channels.scored]
         return functools.reduce(operator.add, scored) if self.channels.is_classes else sums[0]

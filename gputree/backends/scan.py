@@ -142,7 +142,9 @@ class _Scan:
         lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
         totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
         formula = getattr(self.formulas, self.search.formula)
-        return formula(lefts, totals, real(left_weight, at), real(weight, node), n_scored)
+        ridge = self.search.ridge
+        weights = real(left_weight, at) + ridge, real(weight, node) + 2.0 * ridge
+        return formula(lefts, totals, *weights, n_scored)
 
     def _drawn(self, sides: list[_Candidates]) -> list[_Candidates]:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""

@@ -26,6 +26,7 @@ class Channels:
     output_shift: tuple[int, ...] = ()  # sum / weight is the mean output times 2**output_shift
     point_shift: tuple[int, ...] = ()  # a target is stored times 2**point_shift
     origin: tuple[float, ...] = ()  # what was subtracted from each output
+    hides_rows: bool = False  # rows have weights, and nothing tells how many there are
 
     @property
     def n(self) -> int:
@@ -50,7 +51,7 @@ class Channels:
         return sums[..., self.scored].sum(axis=-1) if self.is_classes else sums[..., 0]
 
     def rows_of(self, sums: HostArray) -> HostArray:
-        """Row counts of sums with channels on the last axis."""
+        """Row counts of sums with channels on the last axis; weights where rows are hidden."""
         return sums[..., -1] if self.counts_rows else self.weight_of(sums)
 
 
@@ -66,8 +67,7 @@ class Target:
 
     @property
     def n_rows(self) -> int:
-        rows = self.label if self.label is not None else self.point
-        assert rows is not None
+        rows = next(part for part in (self.label, self.point, self.value) if part is not None)
         return int(rows.shape[-1])
 
     @cached_property

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
+from gputree.backends.contract import Backend, Data, Hist, Kin, Moves, Rows
 from gputree.data.bins import Bins
-from gputree.data.target import Target
+from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST
 from gputree.growth.draft import Draft, Layout
@@ -27,40 +27,71 @@ class Grown:
     layout: Layout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
+    moves: tuple[Moves, ...]  # all that were made, in order
+
+
+@dataclass(frozen=True)
+class Start:
+    """Rows at the root of a tree."""
+
+    rows: Rows
+    channels: Channels
+    totals: HostArray  # (channels,)
+    n_rows: int = 0  # where the channels do not tell
 
 
 def grow(
     backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
 ) -> Grown:
     """Grow one tree; `budget` bounds the bytes of histograms and never changes the tree."""
-    growth = _Growth(backend, data, bins, target, rules, budget)
+    start = Start(backend.begin(data, bins, target), target.channels, target.totals)
+    return grow_from(backend, start, bins, rules, budget, _unknown(rules, target))
+
+
+def grow_from(
+    backend: Backend,
+    start: Start,
+    bins: Bins,
+    rules: Rules,
+    budget: int,
+    unknown: Unknown | None = None,
+) -> Grown:
+    """Grow one tree from rows at its root."""
+    growth = _Growth(backend, start, bins, rules, budget, unknown or Learned())
     growth.search(np.zeros(1, np.int64), None)
     while (batch := growth.queue.pop(growth.frontier)) is not None:
         growth.split(batch)
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes)
+    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, tuple(growth.moves))
 
 
 class _Growth:
     """The state of one growing tree."""
 
     def __init__(
-        self, backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
+        self,
+        backend: Backend,
+        start: Start,
+        bins: Bins,
+        rules: Rules,
+        budget: int,
+        unknown: Unknown,
     ) -> None:
         self.backend, self.rules = backend, rules
         self.bins = bins
-        self.rows = backend.begin(data, bins, target)
-        self.draft = Draft(bins, target.channels, target.totals, rules.seed)
+        self.rows = start.rows
+        self.draft = Draft(bins, start.channels, start.totals, rules.seed, start.n_rows)
         self.seeker = Seeker(
             backend,
             bins,
-            target.channels,
+            start.channels,
             rules.levels,
             rules.ratio,
             is_rated=rules.is_rated,
             lets_stay=rules.missing in ("fractional", "surrogate"),
+            ridges=(rules.ridge, rules.level_ridge),
         )
-        self.unknown = _unknown(rules, target)
+        self.unknown = unknown
         self.queue: Queue = (
             FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
         )
@@ -69,12 +100,16 @@ class _Growth:
         self.budget = budget
         self.frontier = budget // 8
         self.peak_bytes = 0
+        self.moves: list[Moves] = []
 
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
         moves = self.draft.divide(batch.node)
+        self.moves.append(moves)
         self.rows = self.backend.route(self.rows, moves)
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
+        if self.draft.channels.hides_rows:
+            self.draft.counted[moves.children] = self.backend.count_rows(self.rows, moves.children)
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
@@ -104,8 +139,7 @@ class _Growth:
         kept = self.queue.bytes_kept(above) + int(n_bytes.sum())
         self.peak_bytes = max(self.peak_bytes, kept + int(self._bytes_of(tallied).sum()))
         search = self.rules.search(self.draft, wanted, len(self.bins.features))
-        weight = self.draft.channels.weight_of(self.draft.sums[wanted])
-        self.draft.note(wanted, self.seeker.seek(hist, search, weight))
+        self.draft.note(wanted, self.seeker.seek(hist, search, self.draft.sums[wanted]))
         self._enqueue(wanted, n_bytes, hist if kept <= self.budget // 2 else None)
 
     def _can_derive(self, n_children: HostArray) -> bool:
@@ -115,7 +149,7 @@ class _Growth:
     def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
         may = self.rules.may_split(self.draft, nodes.ravel()).reshape(nodes.shape)
-        n_rows = self.draft.channels.rows_of(self.draft.sums[nodes])
+        n_rows = self.draft.n_rows(nodes.ravel()).reshape(nodes.shape)
         small = (n_rows[:, 1] < n_rows[:, 0]).astype(np.int64)
         concerned = may.any(axis=1)
         tallied = nodes[np.flatnonzero(concerned), small[concerned]]
@@ -131,13 +165,14 @@ class _Growth:
 
     def _bytes_of(self, nodes: HostArray) -> HostArray:
         channels = self.draft.channels
-        n_rows = channels.rows_of(self.draft.sums[nodes])
+        n_rows = self.draft.n_rows(nodes)
         return self.backend.hist_bytes(self.bins, channels, n_rows)
 
     def _enqueue(self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None) -> None:
         score = self.draft.score[nodes]
-        suffices = self.rules.suffices(score)
-        if not self.draft.channels.is_classes:
+        worth = self.rules.worth(score, self.draft.sums[nodes])
+        suffices = self.rules.suffices(worth)
+        if not self.draft.channels.is_classes and self.rules.splits_without_gain:
             # The sums of a regression do not tell whether a node is pure. If it is, no split gains,
             # but for the rounding of weighted targets.
             is_weighted = self.draft.channels.counts_rows
@@ -148,7 +183,7 @@ class _Growth:
         chosen = np.flatnonzero(suffices)
         batch = Batch(
             node=nodes[chosen],
-            priority=HOST.trim(score[chosen]),
+            priority=HOST.trim(worth[chosen]),
             place=chosen,
             hist=hist,
             n_bytes=n_bytes[chosen],

@@ -33,7 +33,9 @@ class Layout:
 class Draft:
     """Growing arrays, one entry a node."""
 
-    def __init__(self, bins: Bins, channels: Channels, totals: HostArray, seed: int) -> None:
+    def __init__(
+        self, bins: Bins, channels: Channels, totals: HostArray, seed: int, n_rows: int = 0
+    ) -> None:
         self.bins = bins
         self.channels = channels
         self.n_nodes = 1
@@ -52,6 +54,7 @@ class Draft:
             "left": np.zeros((1, channels.n), SUM),
             "table_at": np.full(1, NO_TABLE),
             "children_at": np.zeros(1, np.int64),
+            "counted": np.full(1, n_rows),
         }
         self._tables: list[Tables] = []
         self._table_ends = 0
@@ -65,6 +68,12 @@ class Draft:
             raise AttributeError(name)
         array: HostArray = fields[name][: self.n_nodes]
         return array
+
+    def n_rows(self, nodes: HostArray) -> HostArray:
+        """How many rows some nodes have."""
+        if self.channels.hides_rows:
+            return self.counted[nodes]
+        return self.channels.rows_of(self.sums[nodes])
 
     def note(self, nodes: HostArray, found: Found) -> None:
         """Remember the best splits of some nodes."""
@@ -98,7 +107,7 @@ class Draft:
         self.key[new] = sampling.child_keys(self.key[parent], slot)
         self.depth[new] = self.depth[parent] + 1
         self.parent[new] = parent
-        n_rows = self.channels.rows_of(self.sums[new])
+        n_rows = None if self.channels.hides_rows else self.channels.rows_of(self.sums[new])
         feature = self.feature[nodes]
         n_codes = self.bins.n_codes[feature]
         start = begins(n_codes)

@@ -28,13 +28,10 @@ class Finish:
 
 def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
     """The tree; `leaf` is the last node of each row."""
-    draft, layout = grown.draft, grown.layout
-    node, channels = layout.node, draft.channels
-    is_split = layout.first_child >= 0
-    sums = _lent(draft.sums[node], layout, channels)
+    draft, layout, channels = grown.draft, grown.layout, grown.draft.channels
+    sums = _lent(draft.sums[layout.node], layout, channels)
     whole = channels.weight_of(sums).astype(np.float64)
-    weight = channels.weight_of(draft.sums[node]).astype(np.float64)
-    gain = np.ldexp(draft.score[node] / whole, score_shift(channels)) / mean_over(channels)
+    gain = np.ldexp(draft.score[layout.node] / whole, score_shift(channels)) / mean_over(channels)
     if channels.is_classes:
         scored = np.moveaxis(sums[:, channels.scored], 1, 0).astype(np.float64)
         spread = getattr(HOST, str(how.impurity))(scored, whole, channels.n_scored)
@@ -42,6 +39,25 @@ def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
     else:
         value = _means(channels, sums, whole)
         spread = _variance(target, grown, sums, whole, leaf)
+    return _tree(grown, how, value, gain, spread)
+
+
+def finish_steps(grown: Grown, step: HostArray, worth: HostArray, how: Finish) -> Tree:
+    """A tree of a boosted model; `step` is what each of its nodes adds to a prediction.
+
+    Its impurities are 0: a loss is not a property of nodes. `worth` is what each split gains.
+    """
+    weight = grown.draft.channels.weight_of(grown.draft.sums[grown.layout.node])
+    shift = score_shift(grown.draft.channels)
+    gain = np.ldexp(worth / weight.astype(np.float64), shift)
+    return _tree(grown, how, step[:, None], gain, np.zeros(len(step)))
+
+
+def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: HostArray) -> Tree:
+    draft, layout = grown.draft, grown.layout
+    node, channels = layout.node, draft.channels
+    is_split = layout.first_child >= 0
+    weight = channels.weight_of(draft.sums[node]).astype(np.float64)
     kind = _kinds(draft, layout, how)
     threshold = np.full(len(node), np.nan)
     at = np.flatnonzero(kind == Split.THRESHOLD)
@@ -60,7 +76,7 @@ def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
         level_start=level_start,
         gain=np.where(is_split, gain, 0.0),
         impurity=spread,
-        n_rows=channels.rows_of(draft.sums[node]),
+        n_rows=draft.n_rows(node),
         weight=np.ldexp(weight, -channels.weight_shift),
         value=value,
         level_slot=np.concatenate([level_slot, surrogates.pop("level_slot")]),

@@ -14,6 +14,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Draft
 from gputree.growth.ratio import RatioRules
+from gputree.growth.ridge import penalty
 from gputree.growth.surrogates import Style
 
 # Name of a criterion -> formula of a split's score, formula of a node's impurity. The variance of a
@@ -55,6 +56,9 @@ class Rules:
     ratio: RatioRules | None = None  # features are chosen by their gain ratio
     least_share: float = 0.0  # see Search
     most_least_weight: int = 0
+    ridge: float = 0.0  # see Search
+    level_ridge: float = 0.0  # the same for splits of levels
+    columns: HostArray | None = None  # (features,) which ones the tree may test; None: all
 
     @property
     def is_rated(self) -> bool:
@@ -76,13 +80,14 @@ class Rules:
             most_exact=self.most_exact,
             list_length=self.list_length,
             missing=missing,
+            ridge=self.level_ridge,
         )
 
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""
         channels = draft.channels
         sums = draft.sums[nodes]
-        may = channels.rows_of(sums) >= max(self.min_rows_split, 2 * self.min_rows_leaf)
+        may = draft.n_rows(nodes) >= max(self.min_rows_split, 2 * self.min_rows_leaf)
         may &= channels.weight_of(sums) >= 2 * self.min_weight_leaf
         if self.max_depth is not None:
             may &= draft.depth[nodes] < self.max_depth
@@ -101,12 +106,20 @@ class Rules:
             rank=sampling.feature_ranks(draft.key[nodes], n_features) if draws else None,
             least_share=self.least_share,
             most_least_weight=self.most_least_weight,
+            ridge=self.ridge,
+            is_ordered=self.columns,
         )
 
-    def suffices(self, score: HostArray) -> HostArray:
-        """Which best scores are good enough; impurity of the node taken for granted."""
+    def worth(self, score: HostArray, sums: HostArray) -> HostArray:
+        """What splits of nodes with such scores and sums gain, penalties of leaves counted."""
+        if self.ridge == 0.0:
+            return score
+        return score - penalty(sums, self.ridge)
+
+    def suffices(self, worth: HostArray) -> HostArray:
+        """Which best splits are good enough; impurity of the node taken for granted."""
         least = self.min_score if self.splits_without_gain else max(self.min_score, 5e-324)
-        return np.asarray(np.isfinite(score) & (score >= least))
+        return np.asarray(np.isfinite(worth) & (worth >= least))
 
 
 def weight_floor(fraction: float, total: int) -> int:

@@ -16,6 +16,7 @@ from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
+from gputree.growth.ridge import penalty
 from gputree.runs import begins, first_largest, within
 from gputree.sampling import drawn_features
 
@@ -55,9 +56,11 @@ class Seeker:
         *,
         is_rated: bool,
         lets_stay: bool,
+        ridges: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self.backend, self.bins, self.channels = backend, bins, channels
         self.levels, self.ratio, self.is_rated = levels, ratio, is_rated
+        self.ridges = ridges  # of thresholds and of levels
         self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
         self.nominal = np.flatnonzero(is_nominal)
@@ -65,24 +68,41 @@ class Seeker:
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
-    def seek(self, hist: Hist, search: Search, weight: HostArray) -> Found:
-        """The best splits of the nodes of a frontier; `weight` has theirs."""
+    def seek(self, hist: Hist, search: Search, sums: HostArray) -> Found:
+        """The best splits of the nodes of a frontier, whose sums are given."""
+        may_test = search.is_ordered
         if self.nominal.size:
-            search = replace(search, is_ordered=self.is_ordered)
+            is_ordered = self.is_ordered if may_test is None else self.is_ordered & may_test
+            search = replace(search, is_ordered=is_ordered)
         if self.is_rated:
-            return self._rated(hist, search, weight)
+            return self._rated(hist, search, self.channels.weight_of(sums))
         splits = self.backend.best_splits(hist, search)
         if not self.nominal.size:
             return Found(splits, None)
-        return self._with_levels(hist, search, splits, len(weight))
+        return self._with_levels(hist, search, splits, sums, may_test)
 
     # The backend chose among thresholds; levels may be better.
 
-    def _with_levels(self, hist: Hist, search: Search, splits: Splits, n_nodes: int) -> Found:
+    def _with_levels(
+        self,
+        hist: Hist,
+        search: Search,
+        splits: Splits,
+        sums: HostArray,
+        may_test: HostArray | None,
+    ) -> Found:
+        n_nodes = len(sums)
         nodes = np.arange(n_nodes)
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         score[nodes, splits.feature] = splits.score
-        score[:, self.nominal], _, heuristic = self._rate_levels(hist, n_nodes)
+        of_levels, _, heuristic = self._rate_levels(hist, n_nodes)
+        ordered, levels = self.ridges
+        if ordered != levels:
+            # Each ridge takes its own part of the gain; what is left compares.
+            of_levels += (penalty(sums, ordered) - penalty(sums, levels))[:, None]
+        if may_test is not None:
+            of_levels[:, ~may_test[self.nominal]] = NO_SPLIT
+        score[:, self.nominal] = of_levels
         feature = self._highest(score, search)
         best = score[nodes, feature]
         place = np.flatnonzero(~self.is_ordered[feature] & (best > NO_SPLIT))

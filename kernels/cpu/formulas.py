@@ -1,11 +1,11 @@
-"""The formulas of `criteria`, compiled for scalars."""
+"""The formulas of `criteria` and `losses`, compiled for scalars."""
 
 from types import SimpleNamespace
 
 import numpy as np
 from numba import njit
 
-from gputree.kernels import criteria
+from gputree.kernels import criteria, losses
 
 
 @njit
@@ -25,4 +25,11 @@ def split(x):
     return fraction, np.float64((word >> 52) - 1023)
 
 
-SCALAR = criteria.compile_for(njit, SimpleNamespace(mul=mul, select=select, split=split))
+@njit
+def power(t):
+    return np.int64((np.float64(t).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
+
+
+OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
+SCALAR = criteria.compile_for(njit, OPERATIONS)
+LOSSES = losses.compile_for(njit, OPERATIONS)

@@ -41,8 +41,9 @@ def score_of(left, total, part, whole, shape, formula, unit):
 def best_cut(cells, base, order, n_present, extra, total, shape, rules, unit, left):
     """Score and place of the best cut of some levels, with `extra` sums in child 0."""
     is_classes, n_scored, _, n_channels = shape
-    formula, min_rows, min_weight = rules
+    formula, min_rows, min_weight, ridge = rules
     weight, n_rows = weight_at(total, 0, is_classes, n_scored), rows_at(total, 0, shape)
+    whole = np.float64(weight) + 2.0 * ridge
     best, best_trimmed, best_at = -np.inf, -np.inf, 0
     for c in range(n_channels):
         left[c] = extra[c]
@@ -58,7 +59,7 @@ def best_cut(cells, base, order, n_present, extra, total, shape, rules, unit, le
             or n_rows - rows < min_rows
         ):
             continue
-        score = score_of(left, total, np.float64(part), np.float64(weight), shape, formula, unit)
+        score = score_of(left, total, np.float64(part) + ridge, whole, shape, formula, unit)
         trimmed = trim(score)
         if trimmed > best_trimmed:
             best, best_trimmed, best_at = score, trimmed, i
@@ -66,7 +67,7 @@ def best_cut(cells, base, order, n_present, extra, total, shape, rules, unit, le
 
 
 @kernel
-def sort_levels(cells, base, n_levels, shape, order, key):
+def sort_levels(cells, base, n_levels, shape, ridge, order, key):
     """The levels that occur by their share of the first class, or by their mean; how many."""
     is_classes, n_scored, _, n_channels = shape
     n_present = 0
@@ -76,7 +77,7 @@ def sort_levels(cells, base, n_levels, shape, order, key):
         if weight == 0:
             continue
         own = -np.float64(cells[at]) if is_classes else np.float64(cells[at + 1])
-        own = own / np.float64(weight)
+        own = own / (np.float64(weight) + ridge)
         # Levels are few: each is put in its place among those before it.
         place = n_present
         while place > 0 and key[place - 1] > own:
@@ -100,7 +101,7 @@ def split(
     known, missing, total, left, nothing = sums[0], sums[1], sums[2], sums[3], sums[4]
     for i in range(begin, end):
         base = start[i] * n_channels
-        n_present = sort_levels(cells, base, n_values[i], shape, order, key)
+        n_present = sort_levels(cells, base, n_values[i], shape, rules[3], order, key)
         known[:] = 0
         missing[:] = 0
         for j in range(n_present):

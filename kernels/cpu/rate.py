@@ -58,7 +58,7 @@ def rate_feature(
         for c in range(n_channels):
             total[c] += cells[at + c]
     weight, n_rows = measure(total, shape, unit, total_real)
-    rules = limits[0], limits[1], least_weight(weight, limits)
+    rules = limits[0], limits[1], least_weight(weight, limits), 0.0
     forget(best, left)
     n_cuts = consider(
         feature, cells, base, seen, n_seen, -1, running, total_real, weight, n_rows, shape, rules,

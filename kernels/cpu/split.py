@@ -87,9 +87,9 @@ def consider(
     admissible.
     """
     is_classes, n_scored, counts_rows, n_channels = shape
-    formula, min_rows, min_weight = rules
+    formula, min_rows, min_weight, ridge = rules
     first = 0 if is_classes else 1
-    whole = np.float64(weight)
+    whole = np.float64(weight) + 2.0 * ridge
     n_sides = 1 if missing_code < 0 else 2
     floor = best[SCORE] * CLEARLY_LESS
     trimmed_best = best[TRIMMED]
@@ -117,7 +117,7 @@ def consider(
             ):
                 continue
             n_admissible += 1
-            part = np.float64(part_weight)
+            part = np.float64(part_weight) + ridge
             if formula == BETWEEN:
                 square = 0.0
                 for c in range(n_scored):

@@ -1,0 +1,1 @@
+"""Models that add trees up, each fitted to the slope of a loss where the others left it."""

@@ -1,0 +1,184 @@
+"""The rounds of boosting: slopes, a tree an output, steps.
+
+Knows the contract and the growth of trees; must not know devices, or estimators.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from gputree import sampling
+from gputree.backends.contract import Backend, Data, Margins, Rows
+from gputree.boosting.leaves import Refine
+from gputree.data.bins import Bins
+from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.target import Channels, Target
+from gputree.dtypes import SUM, HostArray
+from gputree.growth.builder import Grown, Start, grow_from
+from gputree.growth.draft import Layout
+from gputree.growth.finish import Finish, finish_steps
+from gputree.growth.rules import Rules
+from gputree.tree.tree import Tree
+
+# Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
+Objective: TypeAlias = Callable[[HostArray], tuple[HostArray, HostArray]]
+
+SPAN = 2**16  # outputs of a round have numbers of their own among all trees
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How trees are grown and how far each step goes, in the units of the loss."""
+
+    learning_rate: float = 0.1
+    max_depth: int | None = 6
+    max_leaves: int | None = None
+    min_rows_leaf: int = 1
+    min_child_weight: float = 1.0
+    min_gain: float = 0.0
+    ridge: float = 0.0
+    level_ridge: float = 0.0
+    row_share: float = 1.0
+    column_share: float = 1.0
+    n_drawn: int | None = None  # columns tried at each node
+    seed: int = 0
+    missing: str = "direction"
+    subset_method: str = "auto"
+    budget: int = 2**28
+    finish: Finish = field(default_factory=lambda: Finish(None))
+
+
+class Rounds:
+    """A boosted model while it grows."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        data: Data,
+        bins: Bins,
+        y: HostArray,
+        weight: HostArray | None,
+        start: HostArray,
+        loss: Loss | Objective,
+        recipe: Recipe,
+        refine: Refine | None = None,
+    ) -> None:
+        """`start` has the predictions to begin with, (outputs, rows)."""
+        self.backend, self.data, self.bins = backend, data, bins
+        self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
+        self.margins: Margins = backend.margins(start, y, weight)
+        self.peak_bytes = 0
+
+    def next(self, number: int) -> list[Tree]:
+        """The trees of a round, one an output; the predictions move on."""
+        takes_part = None
+        if self.recipe.row_share < 1.0:
+            takes_part = sampling.taken(
+                self.recipe.seed, number, len(self.y), self.recipe.row_share
+            )
+        trees, steps = [], []
+        for output, slopes in enumerate(self._slopes(takes_part)):
+            grown, rules = self._grow(slopes, tree=number * SPAN + output)
+            step = self._steps(grown, slopes)
+            sums = grown.draft.sums[grown.layout.node]
+            worth = rules.worth(grown.draft.score[grown.layout.node], sums)
+            trees.append(finish_steps(grown, step, worth, self.recipe.finish))
+            steps.append((grown, step[grown.layout.place]))
+        # A loss of several outputs looks at all predictions, so none moves before the last tree.
+        for output, (grown, by_node) in enumerate(steps):
+            self.backend.renew(self.margins, output, grown.rows, by_node)
+            if takes_part is not None:
+                rows = self._passed_on(grown, ~takes_part)
+                self.backend.renew(self.margins, output, rows, by_node)
+        return trees
+
+    def predictions(self) -> HostArray:
+        """What the model says of its own rows so far, (outputs, rows)."""
+        return self.backend.read_margins(self.margins)
+
+    def _slopes(self, takes_part: HostArray | None) -> Iterator[Slopes]:
+        loss: Loss | Given
+        loss = self.loss if isinstance(self.loss, Loss) else Given(*self.loss(self.predictions()))
+        counts_rows = self.recipe.min_rows_leaf > 1
+        return self.backend.slopes(self.margins, loss, takes_part, counts_rows=counts_rows)
+
+    def _grow(self, slopes: Slopes, tree: int) -> tuple[Grown, Rules]:
+        rules = self._rules(slopes.channels, tree)
+        rows = self.backend.begin_slopes(self.data, self.bins, slopes)
+        start = Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
+        grown = grow_from(self.backend, start, self.bins, rules, self.recipe.budget)
+        held = self.backend.bytes_held(self.data, grown.rows) + grown.peak_bytes
+        self.peak_bytes = max(self.peak_bytes, held)
+        return grown, rules
+
+    def _rules(self, channels: Channels, tree: int) -> Rules:
+        """The recipe in the units of a tree's channels."""
+        recipe, n_features = self.recipe, len(self.bins.features)
+        unit = float(np.ldexp(1.0, channels.weight_shift))
+        columns = None
+        if recipe.column_share < 1.0:
+            n = max(1, round(recipe.column_share * n_features))
+            columns = (
+                sampling.feature_ranks(sampling.root_key(~recipe.seed, tree), n_features)[0] < n
+            )
+        return Rules(
+            formula="between",
+            max_depth=recipe.max_depth,
+            max_leaves=recipe.max_leaves,
+            min_rows_leaf=recipe.min_rows_leaf,
+            min_weight_leaf=max(1, int(np.ceil(recipe.min_child_weight * unit))),
+            min_score=float(np.ldexp(recipe.min_gain, 2 * channels.point_shift[0]) / unit),
+            splits_without_gain=False,
+            n_drawn=recipe.n_drawn,
+            seed=int(sampling.root_key(recipe.seed, tree)[0] >> np.uint64(1)),
+            missing=recipe.missing,
+            subset_method=recipe.subset_method,
+            ridge=recipe.ridge * unit,
+            level_ridge=(recipe.ridge + recipe.level_ridge) * unit,
+            columns=columns,
+        )
+
+    def _steps(self, grown: Grown, slopes: Slopes) -> HostArray:
+        """What each node of a tree adds to a prediction; leaves take exact sums, or refine them."""
+        layout = grown.layout
+        if self.refine is not None:
+            leaf = self.backend.leaves(grown.rows)
+            inside = np.flatnonzero(leaf >= 0)
+            place = layout.place[leaf[inside]]
+            residual = self.y[inside] - self.predictions()[0, inside]
+            weight = None if self.weight is None else self.weight[inside]
+            return self.recipe.learning_rate * self.refine(layout, place, residual, weight)
+        sums = self._sums(grown, slopes)
+        slope = np.ldexp(sums[:, 0].astype(np.float64), -slopes.slope_shift)
+        curvature = np.ldexp(sums[:, 1].astype(np.float64), -slopes.curvature_shift)
+        return -self.recipe.learning_rate * (slope / (curvature + self.recipe.ridge))
+
+    def _sums(self, grown: Grown, slopes: Slopes) -> HostArray:
+        """Exact sums of slope and curvature in each node of a tree, (nodes, 2)."""
+        layout = grown.layout
+        nodes = np.arange(grown.draft.n_nodes)
+        sums = np.zeros((len(layout.node), 2), SUM)
+        # Rows may be further down than the tree goes, where growth has looked ahead.
+        np.add.at(sums, layout.place, self.backend.slope_sums(grown.rows, slopes, nodes))
+        return summed_up(layout, sums)
+
+    def _passed_on(self, grown: Grown, is_out: HostArray) -> Rows:
+        """Rows that took no part in a tree, sent down all the same."""
+        channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
+        weight = is_out.astype(SUM)
+        target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
+        rows = self.backend.begin(self.data, self.bins, target)
+        for moves in grown.moves:
+            rows = self.backend.route(rows, replace(moves, n_rows=None))
+        return rows
+
+
+def summed_up(layout: Layout, sums: HostArray) -> HostArray:
+    """The sums of all nodes from those of the leaves."""
+    first, n = layout.first_child, layout.n_children
+    # Breadth-first, children have higher numbers than their parent.
+    for node in np.flatnonzero(n)[::-1].tolist():
+        sums[node] = sums[first[node] : first[node] + n[node]].sum(axis=0)
+    return sums

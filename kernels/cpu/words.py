@@ -1,0 +1,280 @@
+"""Sums of slopes and curvatures, both in one 64-bit word, and the best splits by them.
+
+The curvature is in the lower half of a word, the slope in the upper one. Their magnitudes add up to
+less than 2**31 over all rows of a table, so halves never meet: words are added and subtracted like
+numbers. The winners are those of the general search.
+"""
+
+import numpy as np
+
+from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.split import (
+    WORD_BITS,
+    feature_at,
+    fetch_codes,
+    list_codes,
+    settle,
+)
+from gputree.kernels.cpu.winner import (
+    CLEARLY_LESS,
+    N_ENTRIES,
+    SCORE,
+    TRIMMED,
+    crown,
+    forget,
+)
+
+UPPER = 32
+LOWER = (1 << UPPER) - 1
+
+apart_step = SCALAR.apart_step
+room = SCALAR.room
+trim = SCALAR.trim
+
+
+@kernel
+def tally(begin, end, row, cell, word, code, offset, cells):
+    """Add the words of listed rows to the sums of some features."""
+    feature = begin
+    while feature + 4 <= end:
+        add_four(row, cell, word, code, feature, offset, cells)
+        feature += 4
+    while feature < end:
+        codes, base = code[feature], np.uint64(offset[feature])
+        for i in range(row.shape[0]):
+            cells[base + np.uint64(codes[row[i]]) + np.uint64(cell[i])] += word[i]
+        feature += 1
+
+
+@kernel
+def add_four(row, cell, word, code, feature, offset, cells):
+    """Add for four features at once: what a row needs is loaded once."""
+    base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
+    base2, base3 = np.uint64(offset[feature + 2]), np.uint64(offset[feature + 3])
+    codes0, codes1, codes2, codes3 = (
+        code[feature], code[feature + 1], code[feature + 2], code[feature + 3],
+    )  # fmt: skip
+    for i in range(row.shape[0]):
+        at = row[i]
+        own = np.uint64(cell[i])
+        amount = word[i]
+        cells[base0 + np.uint64(codes0[at]) + own] += amount
+        cells[base1 + np.uint64(codes1[at]) + own] += amount
+        cells[base2 + np.uint64(codes2[at]) + own] += amount
+        cells[base3 + np.uint64(codes3[at]) + own] += amount
+
+
+@kernel
+def tally_nodes(
+    begin, end, n_blocks, block, start, n_rows, order, word, by_row, spot, offset, hist
+):  # fmt: skip
+    """hist[node, place] for pairs of a node and a block of features."""
+    for item in range(begin, end):
+        node = item // n_blocks
+        cells = hist[node]
+        first = (item % n_blocks) * block
+        last = min(first + block, by_row.shape[1])
+        for i in range(start[node], start[node] + n_rows[node]):
+            row = order[i]
+            at_row = spot[row]
+            amount = word[row]
+            for feature in range(first, last):
+                cells[np.uint64(offset[feature]) + np.uint64(by_row[at_row, feature])] += amount
+
+
+@kernel
+def gather(begin, end, summed, feature, start, n_rows, order, word, code, hist, offset, at, found):
+    """The words of pairs of a node and a feature, from histograms or straight from rows."""
+    for i in range(begin, end):
+        own = found[at[i] :]
+        if summed[i] >= 0:
+            cells = hist[summed[i]]
+            for place in range(offset[feature[i]], offset[feature[i] + 1]):
+                own[place - offset[feature[i]]] = cells[place]
+        else:
+            codes = code[feature[i]]
+            for j in range(start[i], start[i] + n_rows[i]):
+                own[codes[order[j]]] += word[order[j]]
+
+
+@kernel
+def best_candidate(n, part, slope, total, ridge, least, best, scores):
+    """The candidate that beats `best`, or -1; part[i] and slope[i] are sums of the left child."""
+    curved, steep = np.float64(total[0]), np.float64(total[1])
+    whole = curved + 2.0 * ridge
+    for i in range(n):
+        own = part[i] + ridge
+        scores[i] = apart_step(0.0, slope[i], steep, own, whole) / room(own, whole)
+    winner = -1
+    trimmed_best = best[TRIMMED]
+    floor = best[SCORE] * CLEARLY_LESS
+    for i in range(n):
+        if scores[i] < floor or not trim(scores[i]) > trimmed_best:
+            continue
+        if part[i] >= least and curved - part[i] >= least:
+            winner = i
+            trimmed_best = trim(scores[i])
+            floor = scores[i] * CLEARLY_LESS
+    return winner
+
+
+@kernel
+def keep(left, curved, steep):
+    """Remember the sums of the winner's left child."""
+    left[0] = np.int64(curved)
+    left[1] = np.int64(steep)
+
+
+@kernel
+def consider_codes(feature, cells, base, n_values, total, ridge, least, scratch, best, left):
+    """Try every split of one feature of one node, none of whose values is missing."""
+    part, slope, scores = scratch[0], scratch[1], scratch[2]
+    running = np.int64(0)
+    for code in range(n_values):
+        running += cells[base + code]
+        part[code] = running & LOWER
+        slope[code] = running >> UPPER
+    # A code without rows scores what the one before it does, so a winner has rows.
+    i = best_candidate(n_values, part, slope, total, ridge, least, best, scores)
+    if i >= 0:
+        above = i + 1
+        while part[above] == part[i]:
+            above += 1
+        crown(best, scores[i], feature, i, above, 0)
+        keep(left, part[i], slope[i])
+
+
+@kernel
+def consider_seen(
+    feature, cells, base, seen, n_seen, lost, total, ridge, least, scratch, best, left
+):  # fmt: skip
+    """Try every split of one feature of one node; `lost` is the word of missing values, perhaps 0.
+
+    The codes seen[:n_seen] of values occur. Candidates come code by code, and for each with missing
+    values right, then left.
+    """
+    part, slope, scores = scratch[0], scratch[1], scratch[2]
+    n_sides = 1 if lost == 0 else 2
+    running = np.int64(0)
+    n = 0
+    for i in range(n_seen):
+        running += cells[base + seen[i]]
+        for side in range(n_sides):
+            with_lost = running + (lost if side == 1 else 0)
+            part[n] = with_lost & LOWER
+            slope[n] = with_lost >> UPPER
+            n += 1
+    i = best_candidate(n, part, slope, total, ridge, least, best, scores)
+    if i >= 0:
+        at = i // n_sides
+        above = seen[at + 1] if at + 1 < n_seen else -1
+        crown(best, scores[i], feature, seen[at], above, i % n_sides)
+        keep(left, part[i], slope[i])
+
+
+@kernel
+def search_hist(
+    begin, end, place, hist, offset, n_values, is_ordered, rank, n_drawn, shape, rules, score,
+    winner, left_sums,
+):  # fmt: skip
+    """The best split of each node from its histogram hist[place], (places,)."""
+    n_features = n_values.shape[0]
+    most = n_values.max()
+    seen = np.empty(most, np.int64)
+    scratch = np.empty((3, 2 * most + 1))
+    least, ridge = max(rules[1], rules[2]), rules[3]
+    left, total = np.empty(2, np.int64), np.empty(2, np.int64)
+    best = np.empty(N_ENTRIES)
+    n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
+    for node in range(begin, end):
+        cells = hist[place[node]]
+        whole = np.int64(0)
+        for code in range(offset[1]):
+            whole += cells[code]
+        total[0], total[1] = whole & LOWER, whole >> UPPER
+        forget(best, left)
+        missing_weight = np.int64(0)
+        for turn in range(n_turns):
+            feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
+            if feature < 0:
+                continue
+            base = offset[feature]
+            lost = np.int64(0)
+            if offset[feature + 1] - base > n_values[feature]:
+                lost = cells[base + n_values[feature]]
+            before = best[TRIMMED]
+            if lost == 0:
+                consider_codes(
+                    feature, cells, base, n_values[feature], total, ridge, least, scratch, best,
+                    left,
+                )  # fmt: skip
+            else:
+                n_seen = 0
+                for code in range(n_values[feature]):
+                    if cells[base + code] & LOWER > 0:
+                        seen[n_seen] = code
+                        n_seen += 1
+                consider_seen(
+                    feature, cells, base, seen, n_seen, lost, total, ridge, least, scratch, best,
+                    left,
+                )  # fmt: skip
+            if best[TRIMMED] > before:
+                missing_weight = lost & LOWER
+        settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
+
+
+@kernel
+def search_rows(
+    begin, end, most_rows, start, n_rows_of, order, word, code, by_row, spot, n_codes, n_values,
+    is_ordered, rank, n_drawn, shape, rules, score, winner, left_sums,
+):  # fmt: skip
+    """The best split of each node, of at most `most_rows` rows, straight from its rows."""
+    n_features = n_values.shape[0]
+    most = n_codes.max()
+    seen = np.empty(max(most, most_rows), np.int64)
+    bits = np.zeros(most // WORD_BITS + 1, np.uint64)
+    cells = np.zeros(most, np.int64)
+    local = np.empty((n_features, most_rows), code.dtype)
+    row = np.empty(most_rows, np.uint32)
+    amount = np.empty(most_rows, np.int64)
+    scratch = np.empty((3, 2 * max(most, most_rows)))
+    least, ridge = max(rules[1], rules[2]), rules[3]
+    left, total = np.empty(2, np.int64), np.empty(2, np.int64)
+    best = np.empty(N_ENTRIES)
+    n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
+    for node in range(begin, end):
+        n = n_rows_of[node]
+        whole = np.int64(0)
+        for i in range(n):
+            row[i] = order[start[node] + i]
+            amount[i] = word[row[i]]
+            whole += amount[i]
+        total[0], total[1] = whole & LOWER, whole >> UPPER
+        fetch_codes(code, by_row, spot, n, row, local)
+        forget(best, left)
+        missing_weight = np.int64(0)
+        for turn in range(n_turns):
+            feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
+            if feature < 0:
+                continue
+            codes = local[feature]
+            n_seen = list_codes(codes, n, n_codes[feature], bits, seen)
+            if n_seen <= 1:
+                continue
+            for i in range(n):
+                cells[np.uint64(codes[i])] += amount[i]
+            lost = np.int64(0)
+            n_known = n_seen
+            if seen[n_seen - 1] >= n_values[feature]:
+                lost = cells[seen[n_seen - 1]]
+                n_known -= 1
+            before = best[TRIMMED]
+            consider_seen(
+                feature, cells, 0, seen, n_known, lost, total, ridge, least, scratch, best, left
+            )
+            if best[TRIMMED] > before:
+                missing_weight = lost & LOWER
+            for i in range(n_seen):
+                cells[seen[i]] = 0
+        settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
