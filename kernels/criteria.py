@@ -42,6 +42,17 @@ def compile_for(jit, ops):
         return mul(mul(left_weight, weight - left_weight), weight)
 
     @jit
+    def penalty(slope, weight, ridge):
+        """What a ridge takes from the gain of any split of a node of such a slope and weight.
+
+        With a ridge r a child of slope g and weight h is worth g**2 / (h + r). The score of two is
+        what they are worth less G**2 / (H + 2 r), as if the node had the ridge twice; it has it
+        once.
+        """
+        twice = weight + mul(ridge, 2.0)
+        return mul(mul(slope, slope), ridge) / mul(twice, weight + ridge)
+
+    @jit
     def told(part, whole, share, weight):
         """Bits that belonging to a child of weight `share` tells about one class."""
         some = part > 0.0
@@ -131,6 +142,7 @@ def compile_for(jit, ops):
         trim=trim,
         apart_step=apart_step,
         room=room,
+        penalty=penalty,
         told_step=told_step,
         larger=larger,
         told=told,

@@ -25,6 +25,7 @@ from gputree.backends.contract import (
     Kin,
     LevelRules,
     LevelSplits,
+    Limits,
     Moves,
     Rates,
     Result,
@@ -237,6 +238,11 @@ class ArrayBackend:
         weight: HostArray | None = None,
     ) -> ArrayRows:
         return dispersed(self._lib, rows, nodes, row, node, weight)
+
+    def grow_whole(
+        self, roots: Sequence[ArrayRows], keys: HostArray, search: Search, limits: Limits
+    ) -> None:
+        return None
 
     # After a tree.
 

@@ -134,6 +134,32 @@ class Moves:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """When a node is not split any more; see `growth.rules.Rules`."""
+
+    min_rows_split: int
+    max_depth: int | None
+    min_score: float
+    splits_without_gain: bool
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
+
+    first_child: HostArray  # -1 at a leaf
+    feature: HostArray
+    code: HostArray
+    next_code: HostArray
+    missing_slot: HostArray
+    n_rows: HostArray
+    depth: HostArray
+    score: HostArray
+    sums: HostArray  # (nodes, channels)
+    leaf: HostArray  # (rows,) the node where each row ended, OUTSIDE for rows that took no part
+
+
+@dataclass(frozen=True)
 class Kin:
     """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
 
@@ -313,6 +339,16 @@ class Backend(Protocol):
 
         With weights, what is put there are copies, each of its own weight, which get the row
         numbers that follow the last one in use.
+        """
+        ...
+
+    # Once some trees.
+    def grow_whole(
+        self, roots: Sequence[Rows], keys: HostArray, search: Search, limits: Limits
+    ) -> list[Whole] | None:
+        """Trees on rows at their roots, as the other verbs would grow them; `keys` are their draws.
+
+        None where the backend has no quicker way than these verbs.
         """
         ...
 

@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends import cpu_levels, cpu_rate, cpu_route, cpu_slopes, cpu_values
+from gputree.backends import cpu_grow, cpu_levels, cpu_rate, cpu_route, cpu_slopes, cpu_values
 from gputree.backends.contract import (
     Item,
     Kin,
     LevelRules,
     LevelSplits,
+    Limits,
     Moves,
     Rates,
     Result,
     Search,
     Splits,
+    Whole,
 )
 from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
@@ -295,6 +297,11 @@ class CpuBackend:
         weight: HostArray | None = None,
     ) -> CpuRows:
         return cpu_route.dispersed(self._workers, rows, nodes, row, node, weight)
+
+    def grow_whole(
+        self, roots: Sequence[CpuRows], keys: HostArray, search: Search, limits: Limits
+    ) -> list[Whole] | None:
+        return cpu_grow.grow_whole(self._workers, roots, keys, search, limits)
 
     # After a tree.
 

@@ -3,10 +3,12 @@
 Knows trees and the contract; must not know devices, arrays on devices, or formulas.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gputree import sampling
 from gputree.backends.contract import Backend, Data, Hist, Kin, Moves, Rows
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
@@ -27,7 +29,8 @@ class Grown:
     layout: Layout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
-    moves: tuple[Moves, ...]  # all that were made, in order
+    moves: tuple[Moves, ...] = ()  # all that were made, in order
+    leaf: HostArray | None = None  # (rows,) the last node of each row, where that is known
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,26 @@ def grow_from(
         growth.split(batch)
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
     return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, tuple(growth.moves))
+
+
+def grow_whole(
+    backend: Backend, starts: Sequence[Start], bins: Bins, rules: Rules, seeds: Sequence[int]
+) -> list[Grown] | None:
+    """Grow several trees at once by the backend alone; None where it has no way to."""
+    if rules.is_rated or rules.max_leaves is not None:
+        return None
+    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
+    roots = [start.rows for start in starts]
+    search = rules.search(None, np.empty(0, np.int64), len(bins.features))
+    found = backend.grow_whole(roots, keys, search, rules.limits)
+    if found is None:
+        return None
+    grown = []
+    for start, whole in zip(starts, found, strict=True):
+        draft = Draft.of(bins, start.channels, whole)
+        layout = draft.layout(whole.first_child >= 0)
+        grown.append(Grown(draft, layout, start.rows, 0, leaf=whole.leaf))
+    return grown
 
 
 class _Growth:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Moves
+from gputree.backends.contract import Moves, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, HostArray
@@ -61,6 +61,18 @@ class Draft:
         self._children_ends = 0
         self.surrogates: list[Surrogates] = []
         self.heuristic: set[int] = set()
+
+    @classmethod
+    def of(cls, bins: Bins, channels: Channels, whole: Whole) -> "Draft":
+        """A tree that a backend has grown by itself."""
+        draft = cls(bins, channels, whole.sums[0], 0)
+        draft._reserve(len(whole.feature))
+        draft.n_nodes = len(whole.feature)
+        for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
+            draft._fields[name][: draft.n_nodes] = getattr(whole, name)
+        draft.missing_slot[:] = whole.missing_slot
+        draft.counted[:] = whole.n_rows
+        return draft
 
     def __getattr__(self, name: str) -> HostArray:
         fields = self.__dict__.get("_fields", {})

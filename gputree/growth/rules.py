@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import LevelRules, Search
+from gputree.backends.contract import LevelRules, Limits, Search
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Draft
@@ -83,6 +83,13 @@ class Rules:
             ridge=self.level_ridge,
         )
 
+    @property
+    def limits(self) -> Limits:
+        """When a node is not split any more."""
+        return Limits(
+            self.min_rows_split, self.max_depth, self.min_score, self.splits_without_gain
+        )
+
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""
         channels = draft.channels
@@ -95,15 +102,18 @@ class Rules:
             may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
         return np.asarray(may)
 
-    def search(self, draft: Draft, nodes: HostArray, n_features: int) -> Search:
-        """The search to make in some nodes."""
+    def search(self, draft: Draft | None, nodes: HostArray, n_features: int) -> Search:
+        """The search to make in some nodes; without a draft, what is common to all of them."""
         draws = self.n_drawn is not None and self.n_drawn < n_features
+        rank = None
+        if draws and draft is not None:
+            rank = sampling.feature_ranks(draft.key[nodes], n_features)
         return Search(
             formula=self.formula,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
             n_drawn=self.n_drawn if draws and self.n_drawn is not None else n_features,
-            rank=sampling.feature_ranks(draft.key[nodes], n_features) if draws else None,
+            rank=rank,
             least_share=self.least_share,
             most_least_weight=self.most_least_weight,
             ridge=self.ridge,

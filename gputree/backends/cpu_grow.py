@@ -1,0 +1,101 @@
+"""Whole trees by one call each, for the CPU backend: a tree a thread."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gputree.backends.contract import Limits, Search, Whole
+from gputree.backends.cpu_lists import NONE
+from gputree.backends.cpu_rate import shape_of
+from gputree.backends.cpu_rows import CpuRows
+from gputree.backends.workers import Workers
+from gputree.data.table import Kind
+from gputree.dtypes import FEATURE, OUTSIDE, SLOT, HostArray
+from gputree.kernels.cpu import grow
+from gputree.kernels.cpu.split import FORMULAS
+from gputree.kernels.cpu.two_classes import EXACT_WEIGHT
+from gputree.kernels.cpu.words import UPPER
+
+NO_POINTS = np.empty((0, 0))
+
+
+def grow_whole(
+    workers: Workers, roots: Sequence[CpuRows], keys: HostArray, search: Search, limits: Limits
+) -> list[Whole] | None:
+    """Trees on rows at their roots; None where levels or a choice of columns are asked for."""
+    bins = roots[0].bins
+    if search.is_ordered is not None or any(f.kind is Kind.NOMINAL for f in bins.features):
+        return None
+    return workers.map(lambda i: _grow(roots[i], keys[i], search, limits), range(len(roots)))
+
+
+def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whole:
+    bins, channels = rows.bins, rows.target.channels
+    row = rows.order.astype(np.uint32)
+    word = _words(rows, search)
+    word = word[rows.order] if word.size else NONE
+    is_pair = channels.is_classes and word.size > 0
+    point = rows.target.point
+    leaf = np.full(rows.target.n_rows, OUTSIDE, np.int32)
+    least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
+    totals = rows.totals()
+    if is_pair:
+        totals = np.array([totals[:2].sum(), totals[1]])
+    node, score, sums = grow.grow(
+        row,
+        word,
+        rows.label,
+        rows.value,
+        rows.weight,
+        NO_POINTS if point is None else point,
+        rows.code,
+        bins.n_codes,
+        bins.n_values,
+        key,
+        totals,
+        shape_of(channels),
+        (FORMULAS[search.formula], search.min_rows, max(1, search.min_weight), search.ridge),
+        (
+            limits.min_rows_split,
+            -1 if limits.max_depth is None else limits.max_depth,
+            least,
+            limits.splits_without_gain,
+            search.n_drawn,
+            not channels.hides_rows,
+        ),
+        np.array(channels.units),
+        leaf,
+    )
+    n_rows = node[:, grow.N_ROWS]
+    if is_pair:
+        sums = np.stack([sums[:, 0] - sums[:, 1], sums[:, 1]], axis=1)
+        if channels.counts_rows:
+            sums = np.concatenate([sums, n_rows[:, None]], axis=1)
+    return Whole(
+        first_child=node[:, grow.FIRST_CHILD],
+        feature=node[:, grow.TESTED].astype(FEATURE),
+        code=node[:, grow.AT_CODE],
+        next_code=node[:, grow.ABOVE],
+        missing_slot=node[:, grow.MISSING_SLOT].astype(SLOT),
+        n_rows=n_rows,
+        depth=node[:, grow.DEPTH],
+        score=score,
+        sums=sums,
+        leaf=leaf,
+    )
+
+
+def _words(rows: CpuRows, search: Search) -> HostArray:
+    """Slopes and curvatures, or the weights of the second of two classes and of both.
+
+    Two classes by Gini are like one target of 0 and 1, where products are exact.
+    """
+    if rows.is_packed:
+        return rows.word
+    channels = rows.target.channels
+    is_pair = channels.is_classes and channels.n_scored == 2 and search.formula == "between"
+    counts_by_weight = not channels.counts_rows or search.min_rows <= 1
+    if not (is_pair and counts_by_weight and rows.totals()[:2].sum() <= EXACT_WEIGHT):
+        return NONE
+    word = 1 + (rows.label.astype(np.int64) << UPPER)
+    return word * rows.weight if rows.weight.size else word

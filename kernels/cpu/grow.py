@@ -1,0 +1,386 @@
+"""A whole tree, or what is below a node, grown by one call: no other code runs between nodes.
+
+What comes out is what the builder makes of the same rows one frontier after another: formulas,
+candidates, ties and draws are the same, and the order in which nodes are taken changes nothing.
+Below `LOCAL_ROWS` rows the codes of a node are copied side by side, where all that follows finds
+them in the cache.
+"""
+
+import numpy as np
+
+from gputree.kernels.cpu import words
+from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.histogram import add_rows, fetch
+from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.split import (
+    WORD_BITS,
+    clear,
+    consider,
+    list_codes,
+    measure,
+    weight_at,
+)
+from gputree.kernels.cpu.winner import (
+    CODE,
+    FEATURE,
+    N_ENTRIES,
+    NEXT,
+    SCORE,
+    SIDE,
+    TRIMMED,
+    forget,
+)
+
+LOCAL_ROWS = 4096  # of 28 features, so many take a tenth of a megabyte
+LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking at all
+
+penalty = SCALAR.penalty
+
+# Columns of `node`: what a tree keeps of its nodes, beside scores and sums.
+FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, N_ROWS, DEPTH = 0, 1, 2, 3, 4, 5, 6
+N_COLUMNS = 7
+
+# The constants of SplitMix64; see `gputree.sampling`.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+
+@kernel
+def mix(key, draw):
+    """A random 64-bit number, as `gputree.sampling.mix` has it."""
+    z = key + (draw + np.uint64(1)) * STEP
+    z = (z ^ (z >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def draw(key, n_features, number, turn):
+    """The features of a node in the order of its draw."""
+    for feature in range(n_features):
+        number[feature] = mix(~key, np.uint64(feature))
+        turn[feature] = feature
+    # Features are few: each is put in its place among those before it.
+    for i in range(1, n_features):
+        own, value = turn[i], number[turn[i]]
+        j = i
+        while j > 0 and number[turn[j - 1]] > value:
+            turn[j] = turn[j - 1]
+            j -= 1
+        turn[j] = own
+
+
+@kernel
+def enlarged(array, n):
+    """A copy with room for `n` entries."""
+    larger = np.zeros((n, array.shape[1]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@kernel
+def has_span(first, n, row, point):
+    """Whether the targets of some rows differ."""
+    for output in range(point.shape[0]):
+        for i in range(first + 1, first + n):
+            if point[output, row[i]] != point[output, row[first]]:
+                return True
+    return False
+
+
+@kernel
+def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
+    """The codes of values that have a weight, in order; returns how many."""
+    n_seen = 0
+    for code in range(n_values):
+        if weight_at(cells, code * n_channels, is_classes, n_scored) > 0:
+            seen[n_seen] = code
+            n_seen += 1
+    return n_seen
+
+
+@kernel
+def try_words(
+    feature, codes, at, word, n, n_codes, n_values, own, ridge, least, near, bits, cells, seen,
+    scratch, best, left,
+):  # fmt: skip
+    """Try the splits of one feature by words; returns the weight of missing values."""
+    if n > LISTED_ROWS:
+        for i in range(n):
+            cells[np.uint64(codes[at[i]])] += word[i]
+        lost = cells[n_values] if n_codes > n_values else np.int64(0)
+        if lost == 0:
+            words.consider_codes(
+                feature, cells, 0, n_values, own, ridge, least, scratch, best, left
+            )
+        else:
+            n_known = 0
+            for code in range(n_values):
+                if cells[code] & words.LOWER > 0:
+                    seen[n_known] = code
+                    n_known += 1
+            words.consider_seen(
+                feature, cells, 0, seen, n_known, lost, own, ridge, least, scratch, best, left
+            )
+        cells[:n_codes] = 0
+        return lost & words.LOWER
+    for i in range(n):
+        near[i] = codes[at[i]]
+    n_seen = list_codes(near, n, n_codes, bits, seen)
+    if n_seen <= 1:
+        return np.int64(0)
+    for i in range(n):
+        cells[np.uint64(near[i])] += word[i]
+    lost = np.int64(0)
+    n_known = n_seen
+    if seen[n_seen - 1] >= n_values:
+        lost = cells[seen[n_seen - 1]]
+        n_known -= 1
+    words.consider_seen(
+        feature, cells, 0, seen, n_known, lost, own, ridge, least, scratch, best, left
+    )
+    for i in range(n_seen):
+        cells[seen[i]] = 0
+    return lost & words.LOWER
+
+
+@kernel
+def try_cells(
+    feature, codes, at, n, channel, amount, values, is_weighted, n_codes, n_values, total_real,
+    weight, n_rows, shape, rules, unit, near, every, bits, cells, seen, running, best, left,
+):  # fmt: skip
+    """Try the splits of one feature by sums of all channels; returns that of missing values."""
+    is_classes, n_scored, _, n_channels = shape
+    is_listed = n <= LISTED_ROWS
+    n_seen = 0
+    if is_listed:
+        for i in range(n):
+            near[i] = codes[at[i]]
+        n_seen = list_codes(near, n, n_codes, bits, seen)
+        if n_seen <= 1:
+            return np.int64(0)
+        add_rows(cells, 0, near, n, every, channel, amount, values, is_weighted, n_channels)
+    else:
+        add_rows(cells, 0, codes, n, at, channel, amount, values, is_weighted, n_channels)
+    lost = np.int64(0)
+    missing_code = -1
+    if n_codes > n_values:
+        lost = weight_at(cells, n_values * n_channels, is_classes, n_scored)
+        if lost > 0:
+            missing_code = n_values
+    n_known = n_seen - (1 if lost > 0 else 0)
+    if not is_listed:
+        n_known = list_present(cells, n_values, n_channels, is_classes, n_scored, seen)
+    consider(
+        feature, cells, 0, seen, n_known, missing_code, running, total_real, weight, n_rows, shape,
+        rules, unit, best, left,
+    )  # fmt: skip
+    if is_listed:
+        clear(cells, seen, n_seen, n_channels)
+    else:
+        cells[: n_codes * n_channels] = 0
+    return lost
+
+
+@kernel
+def sort_out(first, n, codes, at, split_code, missing_code, missing_left, row, other, word, spot):
+    """Rows of the left child before those of the right one, each in its order; returns how many.
+
+    Words and spots go with their rows; both may be empty. `other` is room for three columns.
+    """
+    n_left, n_right = 0, 0
+    has_words, has_spots = word.shape[0] > 0, spot.shape[0] > 0
+    for i in range(n):
+        code = codes[at[i]]
+        goes_left = missing_left if code == missing_code else code <= split_code
+        here = first + i
+        if goes_left:
+            to = first + n_left
+            row[to] = row[here]
+            if has_words:
+                word[to] = word[here]
+            if has_spots:
+                spot[to] = spot[here]
+            n_left += 1
+        else:
+            other[n_right, 0] = row[here]
+            if has_words:
+                other[n_right, 1] = word[here]
+            if has_spots:
+                other[n_right, 2] = spot[here]
+            n_right += 1
+    for i in range(n_right):
+        to = first + n_left + i
+        row[to] = other[i, 0]
+        if has_words:
+            word[to] = other[i, 1]
+        if has_spots:
+            spot[to] = other[i, 2]
+    return n_left
+
+
+@kernel
+def grow(
+    row, word, label, value, weight, point, code, n_codes, n_values, key, total, shape, rules,
+    limits, unit, leaf,
+):  # fmt: skip
+    """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
+
+    `word` has the words of these rows, or is empty; then label, value and weight are those of all
+    rows of the table. `limits`: the least rows of a node that is split, the largest depth, the
+    least score, whether nodes are split without gain, how many features are drawn, and whether the
+    larger child is that of more rows, or of more weight. Returns columns, scores and sums of nodes;
+    leaf[row] is set.
+    """
+    min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
+    is_classes, n_scored, _, n_channels = shape
+    is_packed = word.shape[0] > 0
+    is_weighted = weight.shape[0] > 0
+    n_stored = 2 if is_packed else n_channels
+    n_features = n_values.shape[0]
+    n_all = row.shape[0]
+    most = n_codes.max()
+    least = max(rules[1], rules[2])
+
+    # What has been found: room is doubled where it does not suffice.
+    node = np.zeros((64, N_COLUMNS), np.int64)
+    score = np.zeros((64, 1))
+    sums = np.zeros((64, n_stored), np.int64)
+    begin = np.zeros((64, 1), np.int64)
+    keys = np.zeros((64, 1), np.uint64)
+    todo = np.zeros((64, 1), np.int64)
+
+    # What one node needs.
+    wide = max(most, LISTED_ROWS)
+    seen, near = np.empty(wide, np.int64), np.empty(LISTED_ROWS, code.dtype)
+    bits = np.zeros(most // WORD_BITS + 1, np.uint64)
+    cells = np.zeros(most * (1 if is_packed else n_channels), np.int64)
+    scratch = np.empty((3, 2 * wide + 1))
+    n_local = min(n_all, LOCAL_ROWS)
+    local, spot = np.empty((n_features, n_local), code.dtype), np.zeros(n_all, np.uint32)
+    no_spot = spot[:0]
+    n_fetched = 0 if is_packed else n_all
+    fetched, channel = np.empty(n_fetched, np.uint32), np.zeros(n_fetched, np.uint32)
+    amount = np.ones(n_fetched, np.int64)
+    values = np.empty((value.shape[0], n_fetched), np.int64)
+    every = np.arange(LISTED_ROWS).astype(np.uint32)
+    number, turn = np.empty(n_features, np.uint64), np.empty(n_features, np.int64)
+    other = np.empty((n_all, 3), np.int64)
+    total_real = np.empty(n_scored)
+    running, left = np.empty(n_stored, np.int64), np.empty(n_stored, np.int64)
+    best = np.empty(N_ENTRIES)
+    local_first, local_last = -1, -1  # the rows whose codes are in `local`
+
+    n_nodes, n_todo = 1, 1
+    node[0, FIRST_CHILD], node[0, TESTED], node[0, N_ROWS] = -1, -1, n_all
+    score[0, 0] = -np.inf
+    sums[0] = total
+    keys[0, 0] = key
+    while n_todo > 0:
+        n_todo -= 1
+        here = todo[n_todo, 0]
+        first, n = begin[here, 0], node[here, N_ROWS]
+        own = sums[here]
+        n_kinds = 2
+        node_weight, node_rows = own[0], n
+        if is_packed:
+            if is_classes:
+                n_kinds = (1 if own[1] > 0 else 0) + (1 if own[1] < own[0] else 0)
+        else:
+            node_weight, node_rows = measure(own, shape, unit, total_real)
+            if is_classes:
+                n_kinds = 0
+                for c in range(n_scored):
+                    n_kinds += 1 if own[c] > 0 else 0
+        is_split = (
+            n >= max(min_split, 2 * rules[1]) and node_weight >= 2 * rules[2] and n_kinds > 1
+            and (max_depth < 0 or node[here, DEPTH] < max_depth)
+        )  # fmt: skip
+        is_local = n <= n_local
+        table, at = (local, spot[first:]) if is_local else (code, row[first:])
+        lost_weight = np.int64(0)
+        if is_split:
+            if is_local and not (local_first <= first and first + n <= local_last):
+                for i in range(n):
+                    spot[first + i] = i
+                for feature in range(n_features):
+                    codes = code[feature]
+                    for i in range(n):
+                        local[feature, i] = codes[row[first + i]]
+                local_first, local_last = first, first + n
+            if not is_packed:
+                fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
+            if n_drawn < n_features:
+                draw(keys[here, 0], n_features, number, turn)
+                turn[:n_drawn].sort()
+            forget(best, left)
+            for t in range(n_features):
+                feature = t
+                if n_drawn < n_features:
+                    if t >= n_drawn and best[SCORE] > -np.inf:
+                        break
+                    feature = turn[t]
+                before = best[TRIMMED]
+                if is_packed:
+                    lost = try_words(
+                        feature, table[feature], at, word[first:], n, n_codes[feature],
+                        n_values[feature], own, rules[3], least, near, bits, cells, seen, scratch,
+                        best, left,
+                    )  # fmt: skip
+                else:
+                    lost = try_cells(
+                        feature, table[feature], at, n, channel, amount, values, is_weighted,
+                        n_codes[feature], n_values[feature], total_real, node_weight, node_rows,
+                        shape, rules, unit, near, every, bits, cells, seen, running, best, left,
+                    )  # fmt: skip
+                if best[TRIMMED] > before:
+                    lost_weight = lost
+            gain = best[SCORE]
+            if is_packed and is_classes:
+                gain = gain + gain  # what one class adds, the other adds again
+            score[here, 0] = gain
+            if rules[3] > 0.0:
+                gain = gain - penalty(np.float64(own[1]), np.float64(own[0]), rules[3])
+            is_split = gain > -np.inf and gain >= least_score
+            if is_split and not is_classes and splits_freely and (gain == 0.0 or is_weighted):
+                is_split = has_span(first, n, row, point)
+        if not is_split:
+            for i in range(first, first + n):
+                leaf[row[i]] = here
+            continue
+        feature = np.int64(best[FEATURE])
+        missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
+        missing_left = best[SIDE] == 1
+        n_left = sort_out(
+            first, n, table[feature], at, np.int64(best[CODE]), missing_code,
+            missing_left, row, other, word, spot if is_local else no_spot,
+        )  # fmt: skip
+        slot = 0 if missing_left else 1
+        if lost_weight == 0:
+            part, rest = n_left, n - n_left
+            if not by_rows:
+                part, rest = left[0], own[0] - left[0]
+            slot = 1 if part <= rest else 0
+        if n_nodes + 2 > node.shape[0]:
+            n_room = 2 * node.shape[0]
+            node, score = enlarged(node, n_room), enlarged(score, n_room)
+            sums, begin = enlarged(sums, n_room), enlarged(begin, n_room)
+            keys, todo = enlarged(keys, n_room), enlarged(todo, n_room)
+        node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
+        node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
+        node[here, MISSING_SLOT] = slot
+        for side in range(2):
+            child = n_nodes + side
+            node[child, FIRST_CHILD], node[child, TESTED] = -1, -1
+            node[child, N_ROWS] = n_left if side == 0 else n - n_left
+            node[child, DEPTH] = node[here, DEPTH] + 1
+            score[child, 0] = -np.inf
+            begin[child, 0] = first if side == 0 else first + n_left
+            keys[child, 0] = mix(keys[here, 0], np.uint64(side))
+            for c in range(n_stored):
+                sums[child, c] = left[c] if side == 0 else sums[here, c] - left[c]
+            todo[n_todo + 1 - side, 0] = child  # the left one is taken next
+        n_nodes += 2
+        n_todo += 2
+    return node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes]
