@@ -156,7 +156,7 @@ class Whole:
     depth: HostArray
     score: HostArray
     sums: HostArray  # (nodes, channels)
-    leaf: HostArray  # (rows,) the node where each row ended, OUTSIDE for rows that took no part
+    rows: Rows  # each at its last node
 
 
 @dataclass(frozen=True)

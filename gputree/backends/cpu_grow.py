@@ -1,30 +1,34 @@
 """Whole trees by one call each, for the CPU backend: a tree a thread."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gputree.backends.contract import Limits, Search, Whole
 from gputree.backends.cpu_lists import NONE
-from gputree.backends.cpu_rate import shape_of
+from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
 from gputree.data.table import Kind
-from gputree.dtypes import FEATURE, OUTSIDE, SLOT, HostArray
+from gputree.dtypes import FEATURE, SLOT, HostArray
 from gputree.kernels.cpu import grow
 from gputree.kernels.cpu.split import FORMULAS
 from gputree.kernels.cpu.two_classes import EXACT_WEIGHT
 from gputree.kernels.cpu.words import UPPER
 
+LONE_ROWS = 16_384  # of a tree that is grown by one thread while others rest
 NO_POINTS = np.empty((0, 0))
 
 
 def grow_whole(
     workers: Workers, roots: Sequence[CpuRows], keys: HostArray, search: Search, limits: Limits
 ) -> list[Whole] | None:
-    """Trees on rows at their roots; None where levels or a choice of columns are asked for."""
-    bins = roots[0].bins
-    if search.is_ordered is not None or any(f.kind is Kind.NOMINAL for f in bins.features):
+    """Trees on rows at their roots; None where levels are split, or all threads can share nodes."""
+    n_rows = max(len(rows.order) for rows in roots)
+    if len(roots) < workers.n_threads and n_rows > LONE_ROWS:
+        return None
+    if any(feature.kind is Kind.NOMINAL for feature in roots[0].bins.features):
         return None
     return workers.map(lambda i: _grow(roots[i], keys[i], search, limits), range(len(roots)))
 
@@ -36,7 +40,6 @@ def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whol
     word = word[rows.order] if word.size else NONE
     is_pair = channels.is_classes and word.size > 0
     point = rows.target.point
-    leaf = np.full(rows.target.n_rows, OUTSIDE, np.int32)
     least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
     totals = rows.totals()
     if is_pair:
@@ -51,6 +54,7 @@ def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whol
         rows.code,
         bins.n_codes,
         bins.n_values,
+        ordered(bins, search),
         key,
         totals,
         shape_of(channels),
@@ -64,7 +68,6 @@ def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whol
             not channels.hides_rows,
         ),
         np.array(channels.units),
-        leaf,
     )
     n_rows = node[:, grow.N_ROWS]
     if is_pair:
@@ -81,7 +84,12 @@ def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whol
         depth=node[:, grow.DEPTH],
         score=score,
         sums=sums,
-        leaf=leaf,
+        rows=replace(
+            rows,
+            order=row.view(np.int32),
+            start=node[:, grow.BEGIN],
+            n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
+        ),
     )
 
 

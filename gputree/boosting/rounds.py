@@ -4,7 +4,7 @@ Knows the contract and the growth of trees; must not know devices, or estimators
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from gputree.data.bins import Bins
 from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
-from gputree.growth.builder import Grown, Start, grow_from
+from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.draft import Layout
 from gputree.growth.finish import Finish, finish_steps
 from gputree.growth.rules import Rules
@@ -108,7 +108,11 @@ class Rounds:
         rules = self._rules(slopes.channels, tree)
         rows = self.backend.begin_slopes(self.data, self.bins, slopes)
         start = Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
-        grown = grow_from(self.backend, start, self.bins, rules, self.recipe.budget)
+        whole = grow_whole(self.backend, [start], self.bins, rules, [rules.seed])
+        if whole is None:
+            grown = grow_from(self.backend, start, self.bins, rules, self.recipe.budget)
+        else:
+            grown = whole[0]
         held = self.backend.bytes_held(self.data, grown.rows) + grown.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
         return grown, rules
@@ -170,8 +174,8 @@ class Rounds:
         weight = is_out.astype(SUM)
         target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
         rows = self.backend.begin(self.data, self.bins, target)
-        for moves in grown.moves:
-            rows = self.backend.route(rows, replace(moves, n_rows=None))
+        for moves in grown.draft.moves(grown.layout):
+            rows = self.backend.route(rows, moves)
         return rows
 
 

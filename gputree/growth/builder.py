@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, Hist, Kin, Moves, Rows
+from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
@@ -29,8 +29,6 @@ class Grown:
     layout: Layout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
-    moves: tuple[Moves, ...] = ()  # all that were made, in order
-    leaf: HostArray | None = None  # (rows,) the last node of each row, where that is known
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def grow_from(
     while (batch := growth.queue.pop(growth.frontier)) is not None:
         growth.split(batch)
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, tuple(growth.moves))
+    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes)
 
 
 def grow_whole(
@@ -84,7 +82,7 @@ def grow_whole(
     for start, whole in zip(starts, found, strict=True):
         draft = Draft.of(bins, start.channels, whole)
         layout = draft.layout(whole.first_child >= 0)
-        grown.append(Grown(draft, layout, start.rows, 0, leaf=whole.leaf))
+        grown.append(Grown(draft, layout, whole.rows, 0))
     return grown
 
 
@@ -123,12 +121,10 @@ class _Growth:
         self.budget = budget
         self.frontier = budget // 8
         self.peak_bytes = 0
-        self.moves: list[Moves] = []
 
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
         moves = self.draft.divide(batch.node)
-        self.moves.append(moves)
         self.rows = self.backend.route(self.rows, moves)
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:

@@ -3,6 +3,7 @@
 Knows numbers of nodes and sums; must not know devices.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,6 +141,18 @@ class Draft:
         for number in np.flatnonzero(place < 0).tolist():
             place[number] = place[self.parent[number]]
         return Layout(node, first_child, n_children, place)
+
+    def moves(self, layout: Layout) -> Iterator[Moves]:
+        """How rows move that go down the finished tree, one depth after another."""
+        begin, end = 0, 1
+        while (inner := begin + np.flatnonzero(layout.n_children[begin:end])).size:
+            nodes = layout.node[inner]
+            n_children = self.n_children[nodes]
+            feature = self.feature[nodes]
+            start = begins(self.bins.n_codes[feature])
+            first = self.first_child[nodes]
+            yield Moves(nodes, feature, first, n_children, start, self.slots(nodes), None)
+            begin, end = end, end + int(n_children.sum())
 
     def slots(self, nodes: HostArray) -> HostArray:
         """The child of every code of the tested features, node by node."""

@@ -86,9 +86,7 @@ class Rules:
     @property
     def limits(self) -> Limits:
         """When a node is not split any more."""
-        return Limits(
-            self.min_rows_split, self.max_depth, self.min_score, self.splits_without_gain
-        )
+        return Limits(self.min_rows_split, self.max_depth, self.min_score, self.splits_without_gain)
 
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""

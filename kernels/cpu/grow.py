@@ -37,8 +37,8 @@ LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking 
 penalty = SCALAR.penalty
 
 # Columns of `node`: what a tree keeps of its nodes, beside scores and sums.
-FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, N_ROWS, DEPTH = 0, 1, 2, 3, 4, 5, 6
-N_COLUMNS = 7
+FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, BEGIN, N_ROWS, DEPTH = 0, 1, 2, 3, 4, 5, 6, 7
+N_COLUMNS = 8
 
 # The constants of SplitMix64; see `gputree.sampling`.
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -222,16 +222,15 @@ def sort_out(first, n, codes, at, split_code, missing_code, missing_left, row, o
 
 @kernel
 def grow(
-    row, word, label, value, weight, point, code, n_codes, n_values, key, total, shape, rules,
-    limits, unit, leaf,
+    row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, key, total, shape,
+    rules, limits, unit,
 ):  # fmt: skip
     """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
 
     `word` has the words of these rows, or is empty; then label, value and weight are those of all
     rows of the table. `limits`: the least rows of a node that is split, the largest depth, the
     least score, whether nodes are split without gain, how many features are drawn, and whether the
-    larger child is that of more rows, or of more weight. Returns columns, scores and sums of nodes;
-    leaf[row] is set.
+    larger child is that of more rows, or of more weight. Returns columns, scores and sums of nodes.
     """
     min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
     is_classes, n_scored, _, n_channels = shape
@@ -247,7 +246,6 @@ def grow(
     node = np.zeros((64, N_COLUMNS), np.int64)
     score = np.zeros((64, 1))
     sums = np.zeros((64, n_stored), np.int64)
-    begin = np.zeros((64, 1), np.int64)
     keys = np.zeros((64, 1), np.uint64)
     todo = np.zeros((64, 1), np.int64)
 
@@ -280,7 +278,7 @@ def grow(
     while n_todo > 0:
         n_todo -= 1
         here = todo[n_todo, 0]
-        first, n = begin[here, 0], node[here, N_ROWS]
+        first, n = node[here, BEGIN], node[here, N_ROWS]
         own = sums[here]
         n_kinds = 2
         node_weight, node_rows = own[0], n
@@ -321,6 +319,8 @@ def grow(
                     if t >= n_drawn and best[SCORE] > -np.inf:
                         break
                     feature = turn[t]
+                if not is_ordered[feature]:
+                    continue
                 before = best[TRIMMED]
                 if is_packed:
                     lost = try_words(
@@ -346,8 +346,6 @@ def grow(
             if is_split and not is_classes and splits_freely and (gain == 0.0 or is_weighted):
                 is_split = has_span(first, n, row, point)
         if not is_split:
-            for i in range(first, first + n):
-                leaf[row[i]] = here
             continue
         feature = np.int64(best[FEATURE])
         missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
@@ -364,8 +362,9 @@ def grow(
             slot = 1 if part <= rest else 0
         if n_nodes + 2 > node.shape[0]:
             n_room = 2 * node.shape[0]
-            node, score = enlarged(node, n_room), enlarged(score, n_room)
-            sums, begin = enlarged(sums, n_room), enlarged(begin, n_room)
+            node, score, sums = (
+                enlarged(node, n_room), enlarged(score, n_room), enlarged(sums, n_room),
+            )  # fmt: skip
             keys, todo = enlarged(keys, n_room), enlarged(todo, n_room)
         node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
         node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
@@ -376,7 +375,7 @@ def grow(
             node[child, N_ROWS] = n_left if side == 0 else n - n_left
             node[child, DEPTH] = node[here, DEPTH] + 1
             score[child, 0] = -np.inf
-            begin[child, 0] = first if side == 0 else first + n_left
+            node[child, BEGIN] = first if side == 0 else first + n_left
             keys[child, 0] = mix(keys[here, 0], np.uint64(side))
             for c in range(n_stored):
                 sums[child, c] = left[c] if side == 0 else sums[here, c] - left[c]
