@@ -40,15 +40,17 @@ def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
     # Listing rows in ascending order looks at every row of the table.
     are_few = 4 * int(rows.n_rows[nodes].sum()) < rows.target.n_rows
     if fits and not (are_few and rows.layout.is_made):
-        _sum_together(workers, rows, nodes, sums)
+        listed = (_by_node if are_few else _ascending)(workers, rows, nodes, sums.shape[1])
+        _sum_together(workers, rows, *listed, sums)
     else:
         _sum_one_by_one(workers, rows, nodes, sums)
     return sums
 
 
-def _sum_together(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
-    """Sum a few large nodes feature by feature, over their rows in ascending order."""
-    listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
+def _sum_together(
+    workers: Workers, rows: CpuRows, listed: HostArray, cell: HostArray, sums: HostArray
+) -> None:
+    """Sum a few large nodes feature by feature, over listed rows."""
     is_all = len(listed) == rows.target.n_rows
     if rows.is_packed:
         workers.run(
@@ -103,6 +105,19 @@ def _ascending(
         listed,
         cell,
     )
+    return listed, cell
+
+
+def _by_node(
+    workers: Workers, rows: CpuRows, nodes: HostArray, stride: int
+) -> tuple[HostArray, HostArray]:
+    """The rows of some nodes, one node after another, and the cells as above."""
+    n_rows = rows.n_rows[nodes]
+    begin = begins(n_rows)
+    listed = np.empty(int(n_rows.sum()), np.uint32)
+    cell = np.empty(len(listed), np.uint32)
+    args = begin, rows.start[nodes], n_rows, stride, rows.order, rows.label, listed, cell
+    workers.run(histogram.list_nodes, len(nodes), *args, work=len(listed))
     return listed, cell
 
 

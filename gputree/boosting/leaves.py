@@ -6,6 +6,7 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Layout
+from gputree.runs import begins
 
 
 class Refine(Protocol):
@@ -53,16 +54,27 @@ class Huber:
 def leaf_quantiles(
     n_nodes: int, leaf: HostArray, value: HostArray, weight: HostArray | None, share: float
 ) -> HostArray:
-    """The least value of each leaf that has at least a share of its weight up to it; else 0."""
+    """The quantile of the values of each leaf; 0 for nodes without rows."""
     order = np.lexsort((value, leaf))
-    leaf, value = leaf[order], value[order]
+    value = value[order]
     own = np.ones(len(leaf)) if weight is None else weight[order]
     n = np.bincount(leaf, minlength=n_nodes)
     quantile = np.zeros(n_nodes)
-    first = np.cumsum(n) - n
+    first = begins(n)
     for node in np.flatnonzero(n).tolist():
         part = slice(int(first[node]), int(first[node] + n[node]))
-        reached = np.cumsum(own[part])
-        at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-        quantile[node] = value[part][min(at, int(n[node]) - 1)]
+        quantile[node] = _reached(value[part], own[part], share)
     return quantile
+
+
+def weighted_quantile(value: HostArray, weight: HostArray, share: float) -> float:
+    """The least value up to which there is at least a share of the weight."""
+    order = np.argsort(value, kind="stable")
+    return _reached(value[order], weight[order], share)
+
+
+def _reached(value: HostArray, weight: HostArray, share: float) -> float:
+    """The same of sorted values; a share that is missed by rounding only is reached."""
+    running = np.cumsum(weight)
+    at = int(np.searchsorted(running, share * running[-1] * (1.0 - 1e-12)))
+    return float(value[min(at, len(value) - 1)])

@@ -117,7 +117,9 @@ class BestFirst:
         self._settle()
         if not self._heap or not self._to_come:
             return None
-        ahead = heapq.nsmallest(self._to_come, self._heap)
+        # Children may yet overtake them, so only half of the splits to come are made ahead: few of
+        # those turn out to be in vain.
+        ahead = heapq.nsmallest((self._to_come + 1) // 2, self._heap)
         batch, _ = self._batch[ahead[0][2]]
         chosen = [
             node

@@ -51,6 +51,17 @@ def list_marked(begin, end, step, place, begins_at, stride, label, row_list, cel
 
 
 @kernel
+def list_nodes(begin, end, at, start, n_rows, stride, order, label, row_list, cell):
+    """The rows of nodes, one node after another, and cells as in `list_marked`."""
+    has_classes = label.shape[0] > 0
+    for node in range(begin, end):
+        for i in range(n_rows[node]):
+            row = order[start[node] + i]
+            row_list[at[node] + i] = row
+            cell[at[node] + i] = node * stride + (label[row] if has_classes else 0)
+
+
+@kernel
 def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells):
     """Add listed rows to the sums of some features.
 

@@ -171,8 +171,8 @@ def test_best_first_hands_out_nodes_of_one_batch_at_a_time():
     assert queue.pop(10).node.tolist() == [3]
 
 
-def test_best_first_looks_no_further_ahead_than_there_are_splits_to_come():
-    queue = BestFirst(3)
+def test_best_first_looks_ahead_by_half_of_the_splits_to_come():
+    queue = BestFirst(5)
     queue.push(batch([0, 1, 2], [1.0, 2.0, 3.0]), np.full(3, -1))
     assert queue.pop(10).node.tolist() == [2, 1]
 

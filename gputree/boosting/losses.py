@@ -1,0 +1,148 @@
+"""Losses by name: where a model starts, how its sums become answers, how far off they are.
+
+Means are of integers, and logarithms and exponentials are the portable ones: models start, and
+stop early, alike on every machine.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gputree.boosting.leaves import Huber, Quantile, Refine, weighted_quantile
+from gputree.data.slopes import Loss, wide_shift
+from gputree.dtypes import HostArray
+from gputree.formulas import HOST, LOSSES
+
+LN_2 = 0.6931471805599453
+MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
+
+
+@dataclass(frozen=True)
+class Named:
+    """A loss that a model can be asked to make small."""
+
+    loss: Loss
+    start: Callable[[HostArray, HostArray], HostArray]  # of target and weights: (outputs,)
+    mean: Callable[[HostArray, HostArray, HostArray], float]  # of target, weights, sums
+    refine: Refine | None = None  # where leaves look at ranks of residuals
+
+
+def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
+    """The loss of a regression; `share` is the quantile, or that of Huber's small residuals."""
+    if name == "squared_error":
+        return Named(Loss("squared"), _at_mean, _squared)
+    if name == "absolute_error":
+        return Named(Loss("absolute"), _at_quantile(0.5), _pinball(0.5, 2.0), Quantile(0.5))
+    if name == "quantile":
+        return Named(
+            Loss("quantile", share), _at_quantile(share), _pinball(share, 1.0), Quantile(share)
+        )
+    if name == "huber":
+        middle = weighted_quantile(y, weight, 0.5)
+        most = weighted_quantile(np.abs(y - middle), weight, share)
+        return Named(Loss("huber", most), _at_quantile(0.5), _huber(most), Huber(most))
+    return Named(Loss("poisson"), _at_log_mean, _poisson)
+
+
+def for_classes(n_classes: int) -> Named:
+    """The deviance of two classes, or of several."""
+    if n_classes <= 2:
+        return Named(Loss("logistic"), _at_log_odds, _logistic)
+    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax)
+
+
+def shares(raw: HostArray) -> HostArray:
+    """Shares of classes from sums of (outputs, rows); (rows, classes)."""
+    if len(raw) == 1:
+        second = 1.0 / (1.0 + LOSSES.exp(-raw[0]))
+        return np.stack([1.0 - second, second], axis=1)
+    most = LOSSES.highest(raw, len(raw))
+    total = LOSSES.volume(raw, most, len(raw))
+    return np.stack([LOSSES.exp(each - most) / total for each in raw], axis=1)
+
+
+def average(values: HostArray, weight: HostArray) -> float:
+    """The weighted mean by exact sums."""
+    weighted = values * weight
+    shifts = [wide_shift(len(part), float(np.abs(part).max())) for part in (weighted, weight)]
+    top, bottom = (
+        int(np.rint(part * 2.0**shift).astype(np.int64).sum())
+        for part, shift in zip((weighted, weight), shifts, strict=True)
+    )
+    return float(np.ldexp(top / bottom, shifts[1] - shifts[0]))
+
+
+def logarithm(x: HostArray) -> HostArray:
+    """The natural logarithm."""
+    return np.asarray(HOST.log2(np.asarray(x, np.float64)) * LN_2)
+
+
+# Where models start.
+
+
+def _at_mean(y: HostArray, weight: HostArray) -> HostArray:
+    return np.array([average(y, weight)])
+
+
+def _at_log_mean(y: HostArray, weight: HostArray) -> HostArray:
+    return logarithm(_at_mean(y, weight))
+
+
+def _at_quantile(share: float) -> Callable[[HostArray, HostArray], HostArray]:
+    return lambda y, weight: np.array([weighted_quantile(y, weight, share)])
+
+
+def _at_log_odds(y: HostArray, weight: HostArray) -> HostArray:
+    share = np.clip(_at_mean(y, weight), 1.0 - MOST_SHARE, MOST_SHARE)
+    return logarithm(share / (1.0 - share))
+
+
+def _at_log_shares(n_classes: int) -> Callable[[HostArray, HostArray], HostArray]:
+    def start(y: HostArray, weight: HostArray) -> HostArray:
+        total = np.array([average(y == c, weight) for c in range(n_classes)])
+        share = logarithm(np.clip(total / total.sum(), 1.0 - MOST_SHARE, 1.0))
+        return np.asarray(share - average(share, np.ones(n_classes)))
+
+    return start
+
+
+# How far off sums are, (outputs, rows).
+
+
+def _squared(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    return average((raw[0] - y) ** 2, weight) / 2.0
+
+
+def _pinball(share: float, scale: float) -> Callable[[HostArray, HostArray, HostArray], float]:
+    def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+        apart = y - raw[0]
+        return scale * average(np.maximum(share * apart, (share - 1.0) * apart), weight)
+
+    return mean
+
+
+def _huber(most: float) -> Callable[[HostArray, HostArray, HostArray], float]:
+    def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+        apart = np.abs(y - raw[0])
+        small = np.minimum(apart, most)
+        return average(small * (apart - small / 2.0), weight)
+
+    return mean
+
+
+def _poisson(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    return average(LOSSES.exp(raw[0]) - y * raw[0], weight)
+
+
+def _logistic(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    # log(1 + exp(r)) without the exponential of a large number.
+    beyond = logarithm(1.0 + LOSSES.exp(-np.abs(raw[0])))
+    return average(np.maximum(raw[0], 0.0) + beyond - y * raw[0], weight)
+
+
+def _softmax(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    most = LOSSES.highest(raw, len(raw))
+    total = logarithm(LOSSES.volume(raw, most, len(raw))) + most
+    own = np.take_along_axis(raw, y.astype(np.int64)[None, :], axis=0)[0]
+    return average(total - own, weight)
