@@ -1,6 +1,13 @@
 """Decision trees with histogram kernels: the same model, byte for byte, on every backend."""
 
 from gputree.data.dataset import Dataset
+from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
+from gputree.ensembles.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from gputree.errors import BackendUnavailable, ModelFileError
 from gputree.estimators.classic import (
     C45Classifier,
@@ -19,14 +26,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "C45Classifier",
     "CARTClassifier",
     "CARTRegressor",
     "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "ID3Classifier",
     "ModelFileError",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RuleSetClassifier",
     "export_graphviz",
     "export_text",

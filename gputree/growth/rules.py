@@ -13,6 +13,7 @@ from gputree.backends.contract import LevelRules, Search
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Draft
+from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
 from gputree.growth.surrogates import Style
 
@@ -52,6 +53,7 @@ class Rules:
     subset_method: str = "auto"  # see backends.levels
     most_exact: int = 10
     list_length: int = 8
+    is_random: bool = False  # one split a feature is drawn, instead of searching all
     ratio: RatioRules | None = None  # features are chosen by their gain ratio
     least_share: float = 0.0  # see Search
     most_least_weight: int = 0
@@ -93,7 +95,7 @@ class Rules:
     def search(self, draft: Draft, nodes: HostArray, n_features: int) -> Search:
         """The search to make in some nodes."""
         draws = self.n_drawn is not None and self.n_drawn < n_features
-        return Search(
+        search = Search(
             formula=self.formula,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
@@ -102,6 +104,7 @@ class Rules:
             least_share=self.least_share,
             most_least_weight=self.most_least_weight,
         )
+        return RandomSearch.like(search, draft.key[nodes]) if self.is_random else search
 
     def suffices(self, score: HostArray) -> HostArray:
         """Which best scores are good enough; impurity of the node taken for granted."""
