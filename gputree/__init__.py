@@ -1,6 +1,7 @@
 """Decision trees with histogram kernels: the same model, byte for byte, on every backend."""
 
 from gputree.data.dataset import Dataset
+from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
 from gputree.ensembles.forests import (
     ExtraTreesClassifier,
@@ -25,6 +26,8 @@ from gputree.warm import warmup
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BackendUnavailable",
     "BaggingClassifier",
     "BaggingRegressor",

@@ -16,12 +16,13 @@ from gputree.ensembles.draws import Draws, draws_of
 from gputree.ensembles.inspection import permutation_importances, proximities
 from gputree.ensembles.members import Member, answers
 from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
+from gputree.ensembles.pruned import method_for, pruned
 from gputree.estimators import parameters
-from gputree.estimators.base import TreeEstimator, like
+from gputree.estimators.base import like
 from gputree.estimators.growing import Growing
-from gputree.pruning.methods import method_of
-from gputree.pruning.task import Method, Task
 from gputree.tree.tree import Tree
+
+HOW_TO_SPARE = "set bootstrap=True or max_samples"  # rows that a tree does not see
 
 
 class Averaging(Ensemble):
@@ -131,7 +132,7 @@ class Averaging(Ensemble):
 
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
         growing, stem = run.growing, run.stem
-        method = _method(stem, self._samples_rows)
+        method = method_for(stem, HOW_TO_SPARE if not self._samples_rows else None)
         draws = None
         if self._samples_rows:
             draws = draws_of(growing, run.seed, self.max_samples, replaces=self.bootstrap)
@@ -158,7 +159,7 @@ class Averaging(Ensemble):
             member = Member(grown, columns)
             is_out = weights_of(target) == 0
             if method is not None:
-                member = _pruned(member, method, stem, growing, target)
+                member = pruned(member, method, stem, growing, target)
             yield member, None if bag is None else bag.add(member, is_out)
 
     def _sampled(self, growing: Growing, draws: Draws | None, tree: int) -> Target:
@@ -268,38 +269,3 @@ class AveragingRegressor(RegressorMixin, Averaging):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _method(stem: TreeEstimator, has_others: bool) -> Method | None:
-    """How each tree is pruned; rows that it has not seen are there to judge it."""
-    if stem.validation_fraction is not None:
-        raise ValueError(
-            "validation_fraction: the trees of an ensemble are judged by the rows they have not "
-            "seen; leave it out"
-        )
-    judged = stem.pruning is not None and method_of(stem.pruning).needs_now() in (
-        "validation",
-        "folds",
-    )
-    if judged and not has_others:
-        raise ValueError(
-            f"pruning={stem.pruning!r} judges a tree by rows it has not seen, and here trees see "
-            "all; set bootstrap=True or max_samples, or prune by 'pessimistic', 'minimum_error', "
-            "'critical_value' or ccp_alpha"
-        )
-    return stem._method(judged)
-
-
-def _pruned(
-    member: Member, method: Method, stem: TreeEstimator, growing: Growing, target: Target
-) -> Member:
-    """A smaller tree, judged by the rows it was grown on or by the others."""
-    if member.columns is not None:
-        growing = growing.on(growing.dataset.take(member.columns))
-    weight = weights_of(target)
-    is_out = growing.counts & (weight == 0)
-    training = stem._rows_of(growing, weight > 0, stem.missing, weight)
-    others = stem._rows_of(growing, is_out, stem.missing, growing.weight) if is_out.any() else None
-    task = Task(member.tree, target.label is not None, validation=others, training=training)
-    pruned = method.prune(task)
-    return Member(pruned.tree, member.columns, pruned.report)

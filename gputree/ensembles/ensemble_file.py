@@ -108,7 +108,7 @@ def _ends(arrays: dict[str, Any], nodes: HostArray, levels: HostArray) -> dict[s
         raise ModelFileError("the trees do not tell how many surrogates they have")
     by_surrogate = np.append(0, np.cumsum(own, dtype=np.int64))[by_node]
     ends = {name: by_node for name in Tree.DTYPES if name not in Tree.OTHERS}
-    ends |= {name: by_surrogate for name in Tree.OTHERS}
+    ends |= dict.fromkeys(Tree.OTHERS, by_surrogate)
     ends["level_slot"] = np.append(0, np.cumsum(levels))
     for name, end in ends.items():
         if not arrays[name].ndim or len(arrays[name]) != end[-1]:

@@ -1,5 +1,6 @@
 """Every ensemble, for those who look one up by its name."""
 
+from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
 from gputree.ensembles.forests import (
     ExtraTreesClassifier,
@@ -9,6 +10,7 @@ from gputree.ensembles.forests import (
 )
 
 ENSEMBLES = (
+    *(AdaBoostClassifier, AdaBoostRegressor),
     *(BaggingClassifier, BaggingRegressor),
     *(RandomForestClassifier, RandomForestRegressor),
     *(ExtraTreesClassifier, ExtraTreesRegressor),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,4 +143,4 @@ def _blocks(n_pairs: HostArray) -> list[slice]:
     """Rows that are looked at together."""
     block = (np.cumsum(n_pairs) - n_pairs) // PAIRS_AT_ONCE
     bound = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
-    return [slice(a, b) for a, b in zip(bound, bound[1:], strict=False) if b > a]
+    return [slice(a, b) for a, b in pairwise(bound) if b > a]

@@ -86,10 +86,7 @@ class RandomSplits:
         """The score of each feature's split, (nodes, features); NO_SPLIT for those not tried."""
         n_features = len(self.bins.features)
         score = np.full((n_nodes, n_features), NO_SPLIT)
-        if search.rank is None:
-            wanted = np.ones(score.shape, bool)
-        else:
-            wanted = search.rank < search.n_drawn
+        wanted = np.ones(score.shape, bool) if search.rank is None else search.rank < search.n_drawn
         self._score(hist, search, wanted, score)
         # More features are tried only where none of those drawn can be split.
         stuck = ~(score > NO_SPLIT).any(axis=1)
