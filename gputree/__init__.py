@@ -1,6 +1,14 @@
 """Decision trees with histogram kernels: the same model, byte for byte, on every backend."""
 
 from gputree.data.dataset import Dataset
+from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
+from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
+from gputree.ensembles.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from gputree.errors import BackendUnavailable, ModelFileError
 from gputree.estimators.classic import (
     C45Classifier,
@@ -18,15 +26,23 @@ from gputree.warm import warmup
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BackendUnavailable",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "C45Classifier",
     "CARTClassifier",
     "CARTRegressor",
     "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "ID3Classifier",
     "ModelFileError",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RuleSetClassifier",
     "export_graphviz",
     "export_text",

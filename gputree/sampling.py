@@ -60,3 +60,45 @@ def shuffled(seed: int, n: int) -> HostArray:
     """The numbers below n in random order."""
     key = mix(~np.array([seed], np.uint64), np.uint64(0))
     return np.argsort(mix(key, np.arange(n, dtype=np.uint64)), kind="stable")
+
+
+def tree_seed(seed: int, tree: int) -> int:
+    """The seed of one tree of an ensemble."""
+    return int(root_key(seed, tree)[0])
+
+
+def shares(key: HostArray) -> HostArray:
+    """Random keys as numbers from 0 up to, but below, 1."""
+    return np.ldexp((key >> np.uint64(11)).astype(np.float64), -53)
+
+
+def drawn_with_replacement(seed: int, n: int, total: int) -> HostArray:
+    """Some numbers below `total`, each drawn from all; the first do not depend on `n`."""
+    number = mix(_purpose(seed, 1), np.arange(n, dtype=np.uint64))
+    # A share times a large total may be rounded up to the total.
+    return np.minimum((shares(number) * total).astype(np.int64), total - 1)
+
+
+def drawn_without_replacement(seed: int, n: int, total: int) -> HostArray:
+    """Some different numbers below `total`, sorted."""
+    number = mix(_purpose(seed, 2), np.arange(total, dtype=np.uint64))
+    return np.sort(np.argsort(number, kind="stable")[:n])
+
+
+def drawn_columns(seed: int, n: int, total: int, *, replaces: bool) -> HostArray:
+    """The columns that a tree is grown on, sorted."""
+    other = int(_purpose(seed, 3)[0])
+    if replaces:
+        return np.sort(drawn_with_replacement(other, n, total))
+    return drawn_without_replacement(other, n, total)
+
+
+def permuted(seed: int, feature: int, repeat: int, n: int) -> HostArray:
+    """The numbers below n in random order, another one for each feature and repeat."""
+    key = mix(mix(_purpose(seed, 4), np.uint64(feature)), np.uint64(repeat))
+    return np.argsort(mix(key, np.arange(n, dtype=np.uint64)), kind="stable")
+
+
+def _purpose(seed: int, purpose: int) -> HostArray:
+    """A key for one kind of draws of a tree; `shuffled` has number 0."""
+    return mix(~np.array([seed], np.uint64), np.uint64(purpose))

@@ -64,6 +64,18 @@ def bin_table(
     return Bins(tuple(chain.from_iterable(backend.each(code, blocks)))), data
 
 
+def code_table(backend: "Backend", table: Table, bins: Bins) -> "Data":
+    """Code a table by cuts that are known."""
+    data = backend.reserve(table.n_features, table.n_rows, int(bins.n_codes.max()))
+
+    def code(block: range) -> None:
+        values = backend.hold(table.columns[block.start : block.stop])
+        backend.encode(data, block.start, values, bins.features[block.start : block.stop])
+
+    backend.each(code, _blocks(table.n_features, table.n_rows, backend.n_lanes))
+    return data
+
+
 def _blocks(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
     """Blocks of neighbouring features, about as many for each lane."""
     at_once = (BYTES_A_ROW + n_features // 2) * n_rows // (4 * BUCKETS)

@@ -1,8 +1,9 @@
 """A table that has been cut and coded once, to fit many models on."""
 
+import copy
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
@@ -10,10 +11,12 @@ from sklearn.utils.validation import _get_feature_names
 from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
-from gputree.data.cuts import bin_table
+from gputree.data.bins import Bins
+from gputree.data.cuts import bin_table, code_table
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
+from gputree.data.table import Table
 from gputree.data.target import whole_weights
 from gputree.dtypes import HostArray
 
@@ -83,6 +86,18 @@ class Dataset:
     @property
     def n_features(self) -> int:
         return self.schema.n_features
+
+    def take(self, columns: HostArray) -> Self:
+        """The same rows with some of the columns, coded by the cuts that there are."""
+        other = copy.copy(self)
+        chosen = columns.tolist()
+        other.table = Table(tuple(self.table.columns[at] for at in chosen), self.n_rows)
+        other.bins = Bins(tuple(self.bins.features[at] for at in chosen))
+        other.schema = self.schema.take(columns)
+        if self.feature_names is not None:
+            other.feature_names = self.feature_names[columns]
+        other.data = code_table(self.backend, other.table, other.bins)
+        return other
 
     def __repr__(self) -> str:
         return (

@@ -1,9 +1,10 @@
 """What a model remembers of the columns it was fitted on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gputree.data.table import Kind, Table
+from gputree.dtypes import HostArray
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,17 @@ class Schema:
             names=tuple(column.name for column in columns),
             kinds=tuple(column.kind for column in columns),
             levels=tuple(column.levels for column in columns),
+        )
+
+    def take(self, columns: HostArray) -> "Schema":
+        """The schema of some of the columns."""
+        at = columns.tolist()
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in at),
+            kinds=tuple(self.kinds[i] for i in at),
+            levels=tuple(self.levels[i] for i in at),
+            has_missing=tuple(self.has_missing[i] for i in at),
         )
 
     @property

@@ -177,6 +177,33 @@ def without_rows(target: Target, is_out: HostArray) -> Target:
     )
 
 
+def drawn_target(
+    target: Target, counts: HostArray, n_drawn: int, factor: HostArray | None = None
+) -> Target:
+    """The target with each row as often as it was drawn, instead of its weight.
+
+    Units depend on `n_drawn` alone, so all samples of a table have the same. With a `factor` a
+    class, rows weigh that times their count; together not more than `n_drawn`.
+    """
+    whole = counts.astype(SUM)
+    channels = replace(target.channels, counts_rows=True, weight_shift=0)
+    if target.label is not None:
+        if factor is not None:
+            shift = TOTAL_BITS - 2 - exponent_of(n_drawn)
+            whole = whole * np.rint(np.ldexp(factor, shift)).astype(SUM)[target.label]
+            channels = replace(channels, weight_shift=shift)
+        return replace(target, channels=channels, weight=whole)
+    assert target.point is not None
+    # The points were scaled for another total; with a larger one they lose their last bits.
+    bits = exponent_of(np.abs(target.point).max()) + exponent_of(n_drawn)
+    down = max(0, bits - (TOTAL_BITS - 1))
+    point = np.rint(np.ldexp(target.point, -down)) if down else target.point
+    shift = tuple(each - down for each in channels.point_shift)
+    channels = replace(channels, output_shift=shift, point_shift=shift)
+    value = point.astype(SUM) * whole
+    return replace(target, channels=channels, weight=whole, point=point, value=value)
+
+
 def weights_of(target: Target) -> HostArray:
     """The weights of the rows as they were given, but for rounding."""
     if target.weight is None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import array_api_compat
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -50,6 +51,7 @@ class TreeEstimator(Prunable):
     CRITERIA: ClassVar[Criteria]
 
     # What only some estimators let their users choose.
+    splitter: str = "best"
     nominal: str = "subset"
     subset_search: str = "auto"
     max_exact_levels: int = 10
@@ -129,17 +131,8 @@ class TreeEstimator(Prunable):
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Which nodes each row of X passes, as a sparse (n_rows, n_nodes) matrix of ones."""
-        node = self._leaves(X)
-        parent = self.tree_.parent
-        steps = []
-        row = np.arange(len(node))
-        while row.size:
-            steps.append((row, node))
-            node = parent[node]
-            row, node = row[node >= 0], node[node >= 0]
-        rows, nodes = (np.concatenate(part) for part in zip(*steps, strict=True))
-        shape = (int(rows.max()) + 1, self.tree_.n_nodes)
-        return csr_matrix((np.ones(len(rows), np.int64), (rows, nodes)), shape=shape)
+        leaf = self._leaves(X)
+        return path_matrix(self.tree_, leaf)
 
     def get_depth(self) -> int:
         """The number of splits on the longest path from the root to a leaf."""
@@ -289,6 +282,12 @@ class TreeEstimator(Prunable):
         """The statistics of the rows, and the fitted attributes that tell what they mean."""
         raise NotImplementedError
 
+    def _weighed(
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+    ) -> Target:
+        """The statistics of rows whose answers have been read."""
+        raise NotImplementedError
+
     # What is shown of a tree.
 
     def _boxes(
@@ -376,6 +375,15 @@ class TreeEstimator(Prunable):
                 "missing='direction', 'surrogate' or 'category'",
             ),
             (
+                self.splitter == "random" and self.nominal == "multiway",
+                "splitter='random' draws two groups of levels; use nominal='subset'",
+            ),
+            (
+                self.splitter == "random" and self.criterion == "gain_ratio",
+                "criterion='gain_ratio' compares the best splits of features; use "
+                "criterion='entropy' with splitter='random'",
+            ),
+            (
                 self.subset_search == "greedy" and not is_class_tree,
                 "subset_search='greedy' collects levels of a class; for a regression 'ordered' is "
                 "exact",
@@ -441,6 +449,7 @@ class TreeEstimator(Prunable):
             subset_method=self.subset_search,
             most_exact=self.max_exact_levels,
             list_length=self.greedy_length,
+            is_random=self.splitter == "random",
             ratio=self._ratio(dataset) if self.criterion == "gain_ratio" else None,
         )
 
@@ -505,18 +514,39 @@ class TreeEstimator(Prunable):
         return found
 
     def _checked(self, X: Any) -> Any:
-        """X, if a prediction can be made of it."""
-        not_coded(X)
-        if len(getattr(X, "shape", ())) == 2:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return X
+        return checked(self, X)
 
     def _like(self, X: Any, result: HostArray) -> Array:
-        """The result in the library and on the device of X, where that is possible."""
-        if not is_foreign(X) or result.dtype.kind not in "biuf":
-            return result
-        xp = array_api_compat.array_namespace(X)
-        return xp.asarray(result, device=array_api_compat.device(X))
+        return like(X, result)
+
+
+def checked(estimator: BaseEstimator, X: Any) -> Any:
+    """X, if an estimator can make a prediction of it."""
+    not_coded(X)
+    if len(getattr(X, "shape", ())) == 2:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    return X
+
+
+def like(X: Any, result: HostArray) -> Array:
+    """The result in the library and on the device of X, where that is possible."""
+    if not is_foreign(X) or result.dtype.kind not in "biuf":
+        return result
+    xp = array_api_compat.array_namespace(X)
+    return xp.asarray(result, device=array_api_compat.device(X))
+
+
+def path_matrix(tree: Tree, node: HostArray) -> csr_matrix:
+    """The nodes above each row's node, with it, as a sparse (rows, nodes) matrix of ones."""
+    parent, steps = tree.parent, []
+    row = np.arange(len(node))
+    shape = (len(node), tree.n_nodes)
+    while row.size:
+        steps.append((row, node))
+        node = parent[node]
+        row, node = row[node >= 0], node[node >= 0]
+    rows, nodes = (np.concatenate(part) for part in zip(*steps, strict=True))
+    return csr_matrix((np.ones(len(rows), np.int64), (rows, nodes)), shape=shape)
 
 
 def shared_values(ends: Ends, value: HostArray) -> tuple[HostArray, HostArray]:

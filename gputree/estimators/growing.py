@@ -1,11 +1,14 @@
 """One fit: its table and target, and the trees that are grown on all of the rows or on some."""
 
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from gputree.backends.timed import Timed
+from gputree.data.dataset import Dataset
 from gputree.data.target import Target, weights_of
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
@@ -55,13 +58,34 @@ class Growing:
         """Which rows have a weight."""
         return np.asarray(weights_of(self.target) > 0)
 
-    def grow(self, target: Target) -> Tree:
+    def weighed(self, weight: HostArray) -> Target:
+        """The target of the same rows with other weights."""
+        return self._estimator._weighed(self.answers, self.learned, weight)
+
+    def on(self, dataset: Dataset) -> Self:
+        """The same fit on other columns of its rows."""
+        other = copy.copy(self)
+        other.dataset, other.heuristic = dataset, set()
+        other.rules = self._estimator._rules(self._formula, self.target, dataset, self._y)
+        return other
+
+    def learn_from(self, other: "Growing", columns: HostArray) -> None:
+        """Take in what was noted while a tree was grown on some of the columns."""
+        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
+        self.heuristic |= set(columns[sorted(other.heuristic)].tolist())
+
+    def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
+        """A tree for each target, by the random draws of its seed, in their order."""
+        for target, seed in zip(targets, seeds, strict=True):
+            yield self.grow(target, seed)
+
+    def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         estimator, dataset, backend = self._estimator, self.dataset, self.backend
         rules = self.rules
         if target is not self.target:  # shares of the weight are of another total
             rules = estimator._rules(self._formula, target, dataset, self._y)
-            rules = replace(rules, seed=self.rules.seed)
+        rules = replace(rules, seed=self.rules.seed if seed is None else seed)
         grown = grow(backend, dataset.data, dataset.bins, target, rules, self._budget)
         leaf = np.empty(0) if target.label is not None else backend.leaves(grown.rows)
         at_values = estimator.thresholds == "value"

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 def model_bytes(estimator: "TreeEstimator") -> bytes:
     """The canonical bytes of a model."""
-    return store.pack(_describe(estimator), _arrays(estimator))
+    return store.pack(describe(estimator), _arrays(estimator))
 
 
 def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     """Write a model with its parameters."""
+    header = {**describe(estimator), "params": params_to_plain(estimator)}
+    store.write(path, store.pack(header, _arrays(estimator)))
+
+
+def params_to_plain(estimator: Any) -> Any:
+    """The parameters that are part of a model, as JSON holds them."""
     params = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
@@ -34,12 +40,31 @@ def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     }
     if not isinstance(params.get("random_state", 0), (int, np.integer)):
         params["random_state"] = None  # a generator is not data
-    params["pruning"] = methods.to_data(params["pruning"])
-    header = {**_describe(estimator), "params": to_plain(params)}
-    store.write(path, store.pack(header, _arrays(estimator)))
+    if "pruning" in params:
+        params["pruning"] = methods.to_data(params["pruning"])
+    if callable(params.get("oob_score")):
+        params["oob_score"] = True  # nor is a function
+    base = params.get("estimator")
+    if base is not None:
+        params["estimator"] = {"kind": type(base).__name__, "params": params_to_plain(base)}
+    return to_plain(params)
 
 
-def load(path: str | os.PathLike[str]) -> "TreeEstimator":
+def set_params(estimator: Any, plain: Any) -> None:
+    """Give a new estimator the parameters of a file."""
+    params = from_plain(plain)
+    if not set(params) <= set(estimator.get_params(deep=False)) - set(estimator.WHERE):
+        raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
+    if "pruning" in params:
+        params["pruning"] = methods.from_data(params["pruning"])
+    if params.get("estimator") is not None:
+        base = _new(params["estimator"]["kind"])
+        set_params(base, params["estimator"]["params"])
+        params["estimator"] = base
+    estimator.set_params(**params)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
     The file is data only: nothing in it is executed, and a truncated, altered or foreign file is
@@ -74,7 +99,8 @@ def load(path: str | os.PathLike[str]) -> "TreeEstimator":
         raise ModelFileError(f"{os.fspath(path)!r} does not describe a gputree model") from error
 
 
-def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
+def describe(estimator: Any) -> dict[str, Any]:
+    """What a model is, apart from its trees and parameters."""
     schema = estimator.schema_
     described = {
         "estimator": type(estimator).__name__,
@@ -96,49 +122,53 @@ def _arrays(estimator: "TreeEstimator") -> dict[str, Any]:
     return {name: getattr(estimator.tree_, name) for name in Tree.DTYPES}
 
 
-def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
+def _new(kind: Any) -> Any:
+    """An estimator by the name of its class."""
+    from gputree.ensembles import kinds
     from gputree.estimators import classic, trees
 
-    kinds: dict[str, type[TreeEstimator]] = {
-        kind.__name__: kind
-        for kind in (
-            *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),
-            *(classic.ID3Classifier, classic.C45Classifier),
-            *(classic.CARTClassifier, classic.CARTRegressor),
-        )
-    }
-    if header["estimator"] not in kinds:
-        raise ModelFileError(
-            f"the file holds an unknown kind of model: {header['estimator']!r:.40}"
-        )
-    estimator = kinds[header["estimator"]]()
-    params = from_plain(header["params"])
-    if not set(params) <= set(estimator.get_params(deep=False)) - set(estimator.WHERE):
-        raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
-    params["pruning"] = methods.from_data(params["pruning"])
-    estimator.set_params(**params)
+    known = (
+        *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),
+        *(classic.ID3Classifier, classic.C45Classifier),
+        *(classic.CARTClassifier, classic.CARTRegressor),
+        *kinds.ENSEMBLES,
+    )
+    for each in known:
+        if each.__name__ == kind:
+            return each()
+    raise ModelFileError(f"the file holds an unknown kind of model: {kind!r:.40}")
+
+
+def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    from gputree.ensembles import ensemble_file
+    from gputree.ensembles.base import Ensemble
+
+    estimator = _new(header["estimator"])
+    if isinstance(estimator, Ensemble):
+        return ensemble_file.restore(estimator, header, arrays)
+    set_params(estimator, header["params"])
     estimator.pruning_report_ = None
-    is_classifier = isinstance(estimator, trees.DecisionTreeClassifier)
-    schema = _schema(header)
-    tree = _tree(arrays)
-    check_tree(tree, _n_levels(schema))
+    is_classifier = hasattr(estimator, "predict_proba")
+    schema = read_schema(header)
+    tree = read_tree(arrays, schema)
     estimator.tree_, estimator.schema_ = tree, schema
-    estimator.missing_ = _missing(header, tree, is_classifier)
+    estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
     if header["named"] is True:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
     if is_classifier:
-        estimator.classes_ = _classes(header, tree)
+        estimator.classes_ = read_classes(header, tree)
         estimator.n_classes_ = len(estimator.classes_)
     else:
         estimator.n_outputs_ = tree.value.shape[1]
     # A model has one form only: what would be described in another way is not a model of ours.
-    if {**_describe(estimator), "params": header["params"]} != header:
+    if {**describe(estimator), "params": header["params"]} != header:
         raise ModelFileError("the file describes its model in an unknown way")
     return estimator
 
 
-def _tree(arrays: dict[str, Any]) -> Tree:
+def read_tree(arrays: dict[str, Any], schema: Schema) -> Tree:
+    """A tree that fits the columns."""
     if set(arrays) != set(Tree.DTYPES):
         raise ModelFileError("the file does not hold the arrays of a tree")
     for name, dtype in Tree.DTYPES.items():
@@ -148,6 +178,7 @@ def _tree(arrays: dict[str, Any]) -> Tree:
     # What is left out a tree makes up; a file leaves nothing out.
     if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items() if array.ndim):
         raise ModelFileError("the file lacks a part of the tree")
+    check_tree(tree, _n_levels(schema))
     return tree
 
 
@@ -159,7 +190,7 @@ def _n_levels(schema: Schema) -> list[int | None]:
     ]
 
 
-def _missing(header: dict[str, Any], tree: Tree, is_classifier: bool) -> str:
+def read_missing(header: dict[str, Any], tree: Tree, is_classifier: bool) -> str:
     """What becomes of missing values, which the tree must fit."""
     missing = header["missing"]
     if missing not in WAYS["missing"] or (missing == "fractional" and not is_classifier):
@@ -171,7 +202,7 @@ def _missing(header: dict[str, Any], tree: Tree, is_classifier: bool) -> str:
     return str(missing)
 
 
-def _classes(header: dict[str, Any], tree: Tree) -> HostArray:
+def read_classes(header: dict[str, Any], tree: Tree) -> HostArray:
     """The labels of a classifier, which the values of its tree must fit."""
     classes = from_plain(header["classes"])
     if not isinstance(classes, np.ndarray) or classes.shape != (tree.value.shape[1],):
@@ -183,7 +214,8 @@ def _classes(header: dict[str, Any], tree: Tree) -> HostArray:
     return classes
 
 
-def _schema(header: dict[str, Any]) -> Schema:
+def read_schema(header: dict[str, Any]) -> Schema:
+    """The columns of a model."""
     names = header["names"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelFileError("the column names are not text")

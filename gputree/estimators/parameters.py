@@ -4,6 +4,8 @@ import math
 import numbers
 from typing import Any
 
+import numpy as np
+
 AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
 
 # Ways to split, and to deal with values that are missing or were not seen at fit.
@@ -14,6 +16,7 @@ WAYS = {
     "unknown_category": ("missing", "majority", "error"),
     "thresholds": ("midpoint", "value"),
     "surrogate_style": ("cart", "rpart"),
+    "splitter": ("best", "random"),
 }
 
 
@@ -21,14 +24,14 @@ def whole(name: str, value: Any, low: int, *, or_none: bool = False) -> None:
     """Check an integer with a lower bound."""
     if or_none and value is None:
         return
-    if not _is_whole(value) or value < low:
+    if not is_whole(value) or value < low:
         also = " or None" if or_none else ""
         raise ValueError(f"{name}={value!r}: an integer of at least {low}{also} is needed")
 
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """Check a real number between bounds."""
-    if not (_is_whole(value) or _is_fraction(value)) or not low <= value <= high:
+    if not (is_whole(value) or is_fraction(value)) or not low <= value <= high:
         most = f" and at most {high}" if math.isfinite(high) else ""
         raise ValueError(f"{name}={value!r}: a number of at least {low}{most} is needed")
     return float(value)
@@ -36,16 +39,29 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
 
 def open_share(name: str, value: Any) -> None:
     """Check a share between 0 and 1 that leaves something on either side."""
-    if not _is_fraction(value) or not 0.0 < value < 1.0:
+    if not is_fraction(value) or not 0.0 < value < 1.0:
         raise ValueError(f"{name}={value!r}: a share between 0 and 1, or None, is needed")
+
+
+def share_above_zero(name: str, value: Any) -> float:
+    """Check a share of the rows, which may be more than all of them."""
+    if not is_fraction(value) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name}={value!r}: an integer of at least 1, or a share above 0, or None")
+    return float(value)
+
+
+def truth(name: str, value: Any) -> None:
+    """Check a switch."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r}: True or False is needed")
 
 
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
-    if _is_whole(value):
+    if is_whole(value):
         whole(name, value, low)
         return int(value)
-    if not _is_fraction(value) or not 0.0 < value <= 1.0:
+    if not is_fraction(value) or not 0.0 < value <= 1.0:
         raise ValueError(
             f"{name}={value!r}: an integer of at least {low}, or a share of the rows in (0, 1]"
         )
@@ -60,9 +76,9 @@ def n_drawn(value: Any, n_features: int) -> int:
         return max(1, int(math.sqrt(n_features)))
     if value == "log2":
         return max(1, int(math.log2(n_features)))
-    if _is_whole(value) and value >= 1:
+    if is_whole(value) and value >= 1:
         return min(int(value), n_features)
-    if _is_fraction(value) and 0.0 < value <= 1.0:
+    if is_fraction(value) and 0.0 < value <= 1.0:
         return max(1, int(value * n_features))
     raise ValueError(
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
@@ -91,9 +107,11 @@ def names(name: str, value: Any, default: Any, what: str) -> tuple[str, ...]:
     return chosen
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a parameter is an integer."""
     return not isinstance(value, bool) and isinstance(value, numbers.Integral)
 
 
-def _is_fraction(value: Any) -> bool:
+def is_fraction(value: Any) -> bool:
+    """Whether a parameter is a real number that is not an integer by its type."""
     return isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)

@@ -23,6 +23,7 @@ class FitReport:
     compile_seconds: float
     seconds: dict[str, float]
     notes: tuple[str, ...] = ()
+    n_trees: int | None = None  # of an ensemble
 
     def __str__(self) -> str:
         why, *more = self.reason.split("; ")
@@ -31,7 +32,9 @@ class FitReport:
             *(f"         {reason}" for reason in more),
             *(f"note     {note}" for note in self.notes),
             f"table    {self.n_rows:,} rows x {self.n_features:,} features",
-            f"tree     {self.n_nodes:,} nodes",
+            f"tree     {self.n_nodes:,} nodes"
+            if self.n_trees is None
+            else f"trees    {self.n_trees:,}, {self.n_nodes:,} nodes",
             f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",
             f"time     {self.seconds['total']:.3f} s, {self.compile_seconds:.3f} s of it compiling",
         ]

@@ -13,6 +13,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator, shared_values
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+from gputree.tree.tree import Tree
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
 
@@ -35,6 +36,9 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The impurity that splits lower. 'error' is the share of rows outside the largest class;
         it splits only where it gains, the others split every impure node they can. 'gain_ratio' is
         C4.5's choice of a feature by entropy, 'twoing' CART's of two groups of classes.
+    splitter : {'best', 'random'}, default='best'
+        Search all splits of a feature, or draw one: a threshold anywhere between the values of the
+        node, or a random group of its levels.
     max_depth : int, optional
         The most splits above a leaf.
     min_samples_split : int or float, default=2
@@ -135,6 +139,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self,
         *,
         criterion: str = "gini",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -163,6 +168,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -211,21 +217,26 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
     def _shares(self) -> HostArray:
         check_is_fitted(self)
-        value = self.tree_.value
-        return np.asarray(value / value.sum(axis=1, keepdims=True))
+        return class_shares(self.tree_)
 
     def _target(
         self, y: Any, n_rows: int, weight: HostArray | None
     ) -> tuple[Target, dict[str, Any]]:
         classes, number = read_labels(y, n_rows, type(self).__name__)
+        learned = {"classes_": classes, "n_classes_": len(classes)}
+        return self._weighed(number, learned, weight), learned
+
+    def _weighed(
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+    ) -> Target:
+        classes, number = learned["classes_"], answers
         factor = class_factors(self.class_weight, self.priors, classes, number, weight)
         if factor is not None:
             weight = factor[number] * (1.0 if weight is None else weight)
             if not weight.any():
                 raise ValueError("class_weight is zero for every class that has rows")
         divides_rows = self.missing == "fractional"
-        target = class_target(number, len(classes), weight, divides_rows=divides_rows)
-        return target, {"classes_": classes, "n_classes_": len(classes)}
+        return class_target(number, len(classes), weight, divides_rows=divides_rows)
 
     def _answers(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         labels, number = read_labels(y, n_rows, type(self).__name__)
@@ -245,11 +256,11 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
     ----------
     criterion : {'squared_error', 'variance'}, default='squared_error'
         The variance, which the two names mean, averaged over outputs.
-    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
-    random_state, max_leaf_nodes, min_impurity_decrease, categorical_features, max_bins
+    max_features, random_state, max_leaf_nodes, min_impurity_decrease, max_bins
         As in `DecisionTreeClassifier`.
-    ccp_alpha, validation_fraction
+    ccp_alpha, validation_fraction, categorical_features
         As in `DecisionTreeClassifier`.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree: 'cost_complexity', 'reduced_error', 'critical_value' or 'pre', or an
@@ -289,6 +300,7 @@ max_features_, missing_, backend_, device_
         self,
         *,
         criterion: str = "squared_error",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -314,6 +326,7 @@ max_features_, missing_, backend_, device_
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -362,6 +375,11 @@ max_features_, missing_, backend_, device_
             )
         return value_target(values, weight), {"n_outputs_": values.shape[1]}
 
+    def _weighed(
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+    ) -> Target:
+        return value_target(answers, weight)
+
     def _values_of(self, y: Any, n_rows: int) -> HostArray:
         given = read_target(y, n_rows, type(self).__name__, numbers=True)
         return given.reshape(n_rows, -1)
@@ -373,3 +391,8 @@ max_features_, missing_, backend_, device_
                 f"y has {values.shape[1]} outputs; the tree has {learned['n_outputs_']}"
             )
         return values
+
+
+def class_shares(tree: Tree) -> HostArray:
+    """The share of each class in each node, (nodes, classes)."""
+    return np.asarray(tree.value / tree.value.sum(axis=1, keepdims=True))

@@ -13,6 +13,7 @@ from gputree.backends.contract import LevelRules, Limits, Search
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.growth.draft import Draft
+from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
 from gputree.growth.ridge import penalty
 from gputree.growth.surrogates import Style
@@ -53,6 +54,7 @@ class Rules:
     subset_method: str = "auto"  # see backends.levels
     most_exact: int = 10
     list_length: int = 8
+    is_random: bool = False  # one split a feature is drawn, instead of searching all
     ratio: RatioRules | None = None  # features are chosen by their gain ratio
     least_share: float = 0.0  # see Search
     most_least_weight: int = 0
@@ -106,7 +108,7 @@ class Rules:
         rank = None
         if draws and draft is not None:
             rank = sampling.feature_ranks(draft.key[nodes], n_features)
-        return Search(
+        search = Search(
             formula=self.formula,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
@@ -117,6 +119,9 @@ class Rules:
             ridge=self.ridge,
             is_ordered=self.columns,
         )
+        if self.is_random and draft is not None:
+            return RandomSearch.like(search, draft.key[nodes])
+        return search
 
     def worth(self, score: HostArray, sums: HostArray) -> HostArray:
         """What splits of nodes with such scores and sums gain, penalties of leaves counted."""

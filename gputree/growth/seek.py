@@ -15,6 +15,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
+from gputree.growth.random_splits import RandomSearch, RandomSplits
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
 from gputree.growth.ridge import penalty
 from gputree.runs import begins, first_largest, within
@@ -74,6 +75,8 @@ class Seeker:
         if self.nominal.size:
             is_ordered = self.is_ordered if may_test is None else self.is_ordered & may_test
             search = replace(search, is_ordered=is_ordered)
+        if isinstance(search, RandomSearch):
+            return self._random(hist, search, len(sums))
         if self.is_rated:
             return self._rated(hist, search, self.channels.weight_of(sums))
         splits = self.backend.best_splits(hist, search)
@@ -170,7 +173,21 @@ class Seeker:
         info[:, self.nominal] = bits
         return info
 
-    # Both.
+    # One split a feature was drawn.
+
+    def _random(self, hist: Hist, search: RandomSearch, n_nodes: int) -> Found:
+        draw = RandomSplits(self.backend, self.bins, self.channels, self.levels.missing)
+        score = draw.scores(hist, search, n_nodes)
+        feature = self._highest(score, search)
+        best = score[np.arange(n_nodes), feature]
+        place = np.flatnonzero(best > NO_SPLIT)
+        splits, slot, cells = draw.splits(hist, search, best, feature, place)
+        n_codes = self.bins.n_codes[feature[place]]
+        n_children = np.full(len(place), 2)
+        sums = _child_sums(slot, n_codes, n_children, cells)
+        return Found(splits, Tables(place, n_codes, n_children, slot, sums))
+
+    # All of them.
 
     def _highest(self, score: HostArray, search: Search) -> HostArray:
         """The feature of the best score, the lowest on ties, among those drawn."""

@@ -1,0 +1,1 @@
+"""Many trees that answer together: bagging, random forests, extremely random trees, AdaBoost."""

@@ -1,0 +1,472 @@
+"""AdaBoostClassifier and AdaBoostRegressor."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from gputree import sampling
+from gputree.arrays import to_numpy
+from gputree.data.target import Target, whole_weights
+from gputree.dtypes import Array, HostArray
+from gputree.ensembles.base import Ensemble, Run
+from gputree.ensembles.based import stem_of
+from gputree.ensembles.draws import Draws, content_order, n_samples
+from gputree.ensembles.members import Member, answers
+from gputree.ensembles.pruned import method_for, pruned
+from gputree.errors import ModelFileError
+from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator, like
+from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+
+LEAST_WEIGHT = float(np.finfo(np.float64).eps)  # of a row, as a share of all: none is forgotten
+LOSSES = ("linear", "square", "exponential")
+
+
+class AdaBoost(Ensemble):
+    """Trees one after another, each on weights that the ones before it have left."""
+
+    estimator: Any
+    learning_rate: float
+    resample: bool
+    estimator_weights_: HostArray
+    estimator_errors_: HostArray
+
+    @property
+    def feature_importances_(self) -> HostArray:
+        """The mean over all trees, by their weights, of each feature's share in what was gained."""
+        check_is_fitted(self)
+        total = np.zeros(self.n_features_in_)
+        for member, weight in zip(self._members, self.estimator_weights_, strict=True):
+            total += weight * member.importances(self.n_features_in_)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """The score of the first one, two, ... trees: accuracy, or R².
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Rows to predict.
+        y : array-like
+            Their target.
+        sample_weight : array-like, optional
+            Their weights.
+        """
+        score = accuracy_score if hasattr(self, "classes_") else r2_score
+        for found in self.staged_predict(X):
+            yield float(score(y, found, sample_weight=sample_weight))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The predictions of the first one, two, ... trees."""
+        raise NotImplementedError
+
+    # What classifiers and regressors fill in.
+
+    def _loss(self, run: Run, found: HostArray) -> HostArray:
+        """How wrong a tree is about each row, between 0 and 1."""
+        raise NotImplementedError
+
+    def _is_useless(self, error: float, run: Run) -> bool:
+        """Whether a tree does not do better than chance."""
+        raise NotImplementedError
+
+    def _weight_of(self, error: float, run: Run) -> float:
+        """The say of a tree of this error."""
+        raise NotImplementedError
+
+    def _next_weights(
+        self, weight: HostArray, loss: HostArray, error: float, run: Run
+    ) -> HostArray:
+        """The weights of the rows for the next tree, but for a factor."""
+        raise NotImplementedError
+
+    # Steps of a fit.
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        parameters.truth("resample", self.resample)
+        rate = parameters.real("learning_rate", self.learning_rate, 0.0)
+        if not 0.0 < rate < math.inf:
+            raise ValueError(f"learning_rate={rate!r}: a number above 0 is needed")
+
+    def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
+        """Weights are shares of their sum, which is rounded once and in no particular order."""
+        growing, stem = run.growing, run.stem
+        method = method_for(stem, "set pruning=None and max_depth")
+        given = growing.weight
+        weight = np.ones(growing.dataset.n_rows) if given is None else given.copy()
+        counts = weight > 0
+        order = content_order(growing) if self.resample else None
+        weights: list[float] = []
+        errors: list[float] = []
+        run.learned |= {"estimator_weights_": weights, "estimator_errors_": errors}
+        for tree in range(self.n_estimators):
+            weight = weight / math.fsum(weight)
+            weight[counts] = np.maximum(weight[counts], LEAST_WEIGHT)
+            target = self._target_of(run, weight, order, tree)
+            seed = sampling.tree_seed(run.seed, tree)
+            (grown,) = growing.grow_all([target], [seed])
+            member = Member(grown)
+            if method is not None:
+                member = pruned(member, method, stem, growing, target)
+            (found,) = answers(stem, [member], growing.dataset.table)
+            loss = self._loss(run, found)
+            error = math.fsum(weight * loss) / math.fsum(weight)
+            if error <= 0.0:
+                weights.append(1.0)
+                errors.append(0.0)
+                yield member, 0.0
+                return
+            if self._is_useless(error, run):
+                self._refuse_first(run, tree)
+                if tree == 0:  # a poor tree is better than none
+                    weights.append(0.0)
+                    errors.append(1.0)
+                    yield member, error
+                return
+            weights.append(self._weight_of(error, run))
+            errors.append(error)
+            yield member, error
+            weight = self._next_weights(weight, loss, error, run)
+            if not np.isfinite(weight).all():
+                warnings.warn(
+                    f"learning_rate={self.learning_rate!r}: weights have become infinite after "
+                    f"{tree + 1} trees, and boosting ends; use a smaller one",
+                    stacklevel=5,
+                )
+                return
+
+    def _refuse_first(self, run: Run, tree: int) -> None:
+        """Refuse to boost trees of which even the first is useless."""
+
+    def _target_of(self, run: Run, weight: HostArray, order: HostArray | None, tree: int) -> Target:
+        """The rows with their weights, or as often as they are drawn by them."""
+        growing = run.growing
+        if order is None:
+            return growing.weighed(weight)
+        whole, _ = whole_weights(weight)
+        own = None if whole is None else whole[order]
+        n = n_samples(None, growing.target, len(order), replaces=True)
+        counts = Draws(run.seed, n, True, order, own, len(weight)).counts(tree)
+        return growing.weighed(counts.astype(np.float64))
+
+    def _ended(self, run: Run) -> None:
+        for name in ("estimator_weights_", "estimator_errors_"):
+            run.learned[name] = np.array(run.learned[name][: len(run.members)])
+
+    def _extras(self) -> dict[str, HostArray]:
+        return {
+            "estimator_weights": self.estimator_weights_,
+            "estimator_errors": self.estimator_errors_,
+        }
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        for name in ("estimator_weights", "estimator_errors"):
+            array = arrays[name]
+            is_right = array.dtype == np.float64 and array.shape == (len(self._members),)
+            if not is_right or not (np.isfinite(array) & (array >= 0)).all():
+                raise ModelFileError(f"array {name!r} does not fit the trees")
+            setattr(self, f"{name}_", array)
+
+
+class AdaBoostClassifier(ClassifierMixin, AdaBoost):
+    """AdaBoost for any number of classes (SAMME): each tree minds the errors of those before it.
+
+    Every row has a weight. A tree is grown on them, its weighted error e gives it the say
+    a = learning_rate (ln((1 - e) / e) + ln(K - 1)) among K classes, and the weights of the rows
+    that it gets wrong are multiplied by exp(a). The ensemble answers with the class of the largest
+    total say. A tree without an error ends the boosting, and so does one that is not better than
+    chance (Freund, Schapire: 1997; Zhu, Zou, Rosset, Hastie: Multi-class AdaBoost, 2009).
+
+    Parameters
+    ----------
+    estimator : tree estimator of gputree, optional
+        What each tree is; `DecisionTreeClassifier(max_depth=1)` by default. Its `random_state`,
+        `device`, `backend` and `n_jobs` do not count.
+    n_estimators : int, default=50
+        The most trees.
+    learning_rate : float, default=1.0
+        A factor for the say of each tree.
+    resample : bool, default=False
+        Grow trees on rows that are drawn in proportion to their weights, instead of on all rows
+        with their weights.
+    random_state : int, RandomState or None, default=None
+        Decides what is drawn.
+    verbose, n_jobs, device, backend
+        As in `RandomForestClassifier`.
+
+    Attributes
+    ----------
+    estimator_weights_ : ndarray of shape (n_trees,)
+        The say of each tree.
+    estimator_errors_ : ndarray of shape (n_trees,)
+        The weighted error of each tree.
+    classes_, n_classes_, estimators_, feature_importances_, fit_report_, n_features_in_, \
+feature_names_in_, missing_, backend_, device_
+        As in `RandomForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gputree import AdaBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> boosted = AdaBoostClassifier(n_estimators=20).fit(X, y)
+    >>> [round(score, 2) for score in boosted.staged_score(X, y)][::6]
+    [0.92, 0.96, 0.98, 0.99]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        resample: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.resample = resample
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.device = device
+        self.backend = backend
+
+    def predict(self, X: Any) -> Array:
+        """The class of the largest total say; the first in `classes_` if several have it."""
+        *_, said = self._staged_say(X)
+        return like(X, self._labels(said))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The predictions of the first one, two, ... trees."""
+        for said in self._staged_say(X):
+            yield like(X, self._labels(said))
+
+    def decision_function(self, X: Any) -> Array:
+        """The mean say for each class, between -1 / (K - 1) and 1.
+
+        With two classes, that for the second less that for the first, (n_rows,).
+        """
+        *_, said = self._staged_say(X)
+        return like(X, self._decision(said))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """The decision function of the first one, two, ... trees."""
+        for said in self._staged_say(X):
+            yield like(X, self._decision(said))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities that follow from the decision function by softmax."""
+        *_, said = self._staged_say(X)
+        return like(X, self._shares(said))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """The probabilities by the first one, two, ... trees."""
+        for said in self._staged_say(X):
+            yield like(X, self._shares(said))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The natural logarithm of `predict_proba`."""
+        *_, said = self._staged_say(X)
+        return like(X, np.log(self._shares(said)))
+
+    def _staged_say(self, X: Any) -> Iterator[HostArray]:
+        """The mean say for each class after each tree, (rows, classes); in the trees' order."""
+        table = self._table(X)
+        others = -1.0 / max(1, self.n_classes_ - 1)
+        total, norm = np.zeros((table.n_rows, self.n_classes_)), 0.0
+        every = answers(self._at(), self._members, table)
+        for weight, found in zip(self.estimator_weights_.tolist(), every, strict=True):
+            is_said = found.argmax(axis=1)[:, None] == np.arange(self.n_classes_)
+            total = total + np.where(is_said, weight, others * weight)
+            norm += weight
+            yield total / norm
+
+    def _labels(self, said: HostArray) -> HostArray:
+        return np.asarray(self.classes_[said.argmax(axis=1)])
+
+    def _decision(self, said: HostArray) -> HostArray:
+        if self.n_classes_ == 1:
+            return np.zeros_like(said)
+        return said[:, 1] - said[:, 0] if self.n_classes_ == 2 else said
+
+    def _shares(self, said: HostArray) -> HostArray:
+        decision = self._decision(said)
+        if self.n_classes_ == 1:
+            return np.ones_like(said)
+        if self.n_classes_ == 2:
+            return np.asarray(softmax(np.stack([-decision, decision], axis=1) / 2, axis=1))
+        return np.asarray(softmax(decision / (self.n_classes_ - 1), axis=1))
+
+    def _new_stem(self) -> TreeEstimator:
+        return stem_of(self, self.estimator, DecisionTreeClassifier(max_depth=1))
+
+    def _loss(self, run: Run, found: HostArray) -> HostArray:
+        return (found.argmax(axis=1) != run.growing.answers).astype(np.float64)
+
+    def _is_useless(self, error: float, run: Run) -> bool:
+        return error >= 1.0 - 1.0 / run.growing.learned["n_classes_"]
+
+    def _refuse_first(self, run: Run, tree: int) -> None:
+        if tree == 0:
+            raise ValueError(
+                "estimator: the first tree is not better than chance, so there is nothing to "
+                "boost; give a larger tree, or other columns"
+            )
+
+    def _odds(self, error: float, run: Run) -> float:
+        return (1.0 - error) / error * (run.growing.learned["n_classes_"] - 1.0)
+
+    def _weight_of(self, error: float, run: Run) -> float:
+        return self.learning_rate * math.log(self._odds(error, run))
+
+    def _next_weights(
+        self, weight: HostArray, loss: HostArray, error: float, run: Run
+    ) -> HostArray:
+        factor = self._odds(error, run) ** self.learning_rate
+        with np.errstate(over="ignore"):
+            return np.where(loss > 0, weight * factor, weight)
+
+
+class AdaBoostRegressor(RegressorMixin, AdaBoost):
+    """AdaBoost for numbers (AdaBoost.R2): each tree minds the errors of those before it.
+
+    A tree is grown on rows drawn in proportion to their weights. The loss of a row is its absolute
+    error as a share of the largest one, perhaps squared or 1 - exp(-share). With the mean loss L,
+    b = L / (1 - L): weights are multiplied by b ** (learning_rate (1 - loss)), and the tree has
+    the say learning_rate ln(1 / b). The ensemble answers with the median of the trees by their say
+    (Drucker: Improving regressors using boosting techniques, 1997).
+
+    Parameters
+    ----------
+    estimator : tree estimator of gputree, optional
+        What each tree is; `DecisionTreeRegressor(max_depth=3)` by default.
+    n_estimators, learning_rate, random_state, verbose, n_jobs, device, backend
+        As in `AdaBoostClassifier`.
+    loss : {'linear', 'square', 'exponential'}, default='linear'
+        How the loss of a row follows from its error.
+    resample : bool, default=True
+        Draw the rows of each tree in proportion to their weights, as Drucker does; otherwise all
+        rows with their weights.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        1; there is no AdaBoost for several outputs.
+    estimator_weights_, estimator_errors_, estimators_, feature_importances_, fit_report_, \
+n_features_in_, feature_names_in_, missing_, backend_, device_
+        As in `AdaBoostClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import AdaBoostRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> bool(AdaBoostRegressor(n_estimators=20, random_state=0).fit(X, y).score(X, y) > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: str = "linear",
+        resample: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.resample = resample
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.device = device
+        self.backend = backend
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, callbacks: Any = None
+    ) -> Self:
+        """Boost trees on the rows of X with target y; `AdaBoostClassifier.fit` explains more."""
+        shape = () if y is None or issparse(y) else to_numpy(y).shape
+        if len(shape) == 2:
+            if shape[1] != 1:
+                raise ValueError(
+                    f"y has {shape[1]} outputs, and AdaBoost is for one; fit a model for each, or "
+                    "use RandomForestRegressor"
+                )
+            y = column_or_1d(to_numpy(y), warn=True)
+        return super().fit(X, y, sample_weight, callbacks=callbacks)
+
+    def predict(self, X: Any) -> Array:
+        """The median of the trees by their say."""
+        return like(X, self._median(self._every(X)))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The predictions of the first one, two, ... trees."""
+        every = self._every(X)
+        for n in range(1, every.shape[1] + 1):
+            yield like(X, self._median(every[:, :n]))
+
+    def _every(self, X: Any) -> HostArray:
+        """What each tree says, (rows, trees)."""
+        table = self._table(X)
+        found = answers(self._at(), self._members, table)
+        return np.stack([each[:, 0] for each in found], axis=1)
+
+    def _median(self, every: HostArray) -> HostArray:
+        order = np.argsort(every, axis=1, kind="stable")
+        reached = np.cumsum(self.estimator_weights_[order], axis=1)
+        median = (reached >= 0.5 * reached[:, -1:]).argmax(axis=1)
+        row = np.arange(len(every))
+        return np.asarray(every[row, order[row, median]])
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        parameters.one_of("loss", self.loss, dict.fromkeys(LOSSES))
+
+    def _new_stem(self) -> TreeEstimator:
+        return stem_of(self, self.estimator, DecisionTreeRegressor(max_depth=3))
+
+    def _loss(self, run: Run, found: HostArray) -> HostArray:
+        loss = np.abs(found - run.growing.answers)[:, 0]
+        loss[~run.growing.counts] = 0.0  # rows without weight do not set the scale
+        if loss.any():
+            loss = loss / loss.max()
+        if self.loss == "square":
+            return loss * loss
+        return -np.expm1(-loss) if self.loss == "exponential" else loss
+
+    def _is_useless(self, error: float, run: Run) -> bool:
+        return error >= 0.5
+
+    def _weight_of(self, error: float, run: Run) -> float:
+        return self.learning_rate * math.log((1.0 - error) / error)
+
+    def _next_weights(
+        self, weight: HostArray, loss: HostArray, error: float, run: Run
+    ) -> HostArray:
+        base = error / (1.0 - error)
+        return np.asarray(weight * np.power(base, (1.0 - loss) * self.learning_rate))

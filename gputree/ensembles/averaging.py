@@ -1,0 +1,271 @@
+"""Ensembles of trees that do not know of one another and answer with their mean."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Bunch, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from gputree import sampling
+from gputree.data.target import Target, drawn_target, weights_of, without_rows
+from gputree.dtypes import Array, HostArray
+from gputree.ensembles.base import Ensemble, Run
+from gputree.ensembles.draws import Draws, draws_of
+from gputree.ensembles.inspection import permutation_importances, proximities
+from gputree.ensembles.members import Member, answers
+from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
+from gputree.ensembles.pruned import method_for, pruned
+from gputree.estimators import parameters
+from gputree.estimators.base import like
+from gputree.estimators.growing import Growing
+from gputree.tree.tree import Tree
+
+HOW_TO_SPARE = "set bootstrap=True or max_samples"  # rows that a tree does not see
+
+
+class Averaging(Ensemble):
+    """Trees on samples of the rows, each drawn by the number of its tree."""
+
+    bootstrap: bool
+    max_samples: Any
+    oob_score: Any
+    bootstrap_features: bool = False
+    _draws: Draws | None
+    _oob: OutOfBagResult | None
+
+    @property
+    def feature_importances_(self) -> HostArray:
+        """The mean over all trees of each feature's share in what the splits gained."""
+        check_is_fitted(self)
+        total = np.zeros(self.n_features_in_)
+        for member in self._members:
+            total += member.importances(self.n_features_in_)
+        return total / total.sum() if total.sum() > 0 else total
+
+    @property
+    def estimators_samples_(self) -> list[HostArray]:
+        """The rows that each tree was grown on, those drawn twice being there twice."""
+        draws = self._known_draws("estimators_samples_")
+        return [draws.samples(tree) for tree in range(len(self._members))]
+
+    @property
+    def oob_score_(self) -> float:
+        """The score of the trees on rows that they were not grown on."""
+        return self._known_oob("oob_score_").score
+
+    @property
+    def oob_error_curve_(self) -> HostArray:
+        """The out-of-bag error of the first one, two, ... trees, (n_trees,).
+
+        The share of wrong rows, or the mean squared error.
+        """
+        return self._known_oob("oob_error_curve_").curve
+
+    def permutation_importances_oob(self, X: Any, y: Any, *, n_repeats: int = 1) -> Bunch:
+        """How much worse trees do on the rows they have not seen when a column is shuffled there.
+
+        Breiman's measure: for each tree and column, the values of the column are shuffled among
+        the tree's out-of-bag rows, and the error of the tree on them (share of wrong rows, or
+        squared error) with the shuffled column less that without is taken. The draws follow from
+        the seed of the fit.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            The rows of the training, in the same order.
+        y : array-like
+            Their target.
+        n_repeats : int, default=1
+            How often to shuffle each column for each tree.
+
+        Returns
+        -------
+        Bunch
+            `importances` of shape (n_features, n_trees), `importances_mean` and `importances_std`
+            over the trees.
+        """
+        draws = self._known_draws("permutation_importances_oob")
+        parameters.whole("n_repeats", n_repeats, 1)
+        table = self._table(X)
+        if table.n_rows != draws.n_rows:
+            raise ValueError(
+                f"X has {table.n_rows} rows; the {draws.n_rows} rows of the training are needed, "
+                "in the same order"
+            )
+        stem = self._at()
+        target = stem._answers(y, table.n_rows, dict(vars(self)))
+        return permutation_importances(stem, self._members, table, target, draws, n_repeats)
+
+    def proximity(self, X: Any) -> HostArray:
+        """The share of the trees in which two rows end in the same leaf, (n_rows, n_rows)."""
+        return proximities(self._leaves(X))
+
+    # What the ensembles fill in.
+
+    def _factor(self, number: HostArray, counts: HostArray) -> HostArray | None:
+        """What the rows of each class count in a sample; None for 1."""
+        return None
+
+    def _columns(self, run: Run, tree: int) -> HostArray | None:
+        """The columns of a tree, None for all."""
+        return None
+
+    # Steps of a fit.
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        parameters.truth("bootstrap", self.bootstrap)
+        parameters.truth("bootstrap_features", self.bootstrap_features)
+        if not callable(self.oob_score):
+            parameters.truth("oob_score", self.oob_score)
+        if self.oob_score and not self._samples_rows:
+            raise ValueError(
+                "oob_score: every tree sees all rows, so there are none out of the bag; set "
+                "bootstrap=True, or max_samples"
+            )
+
+    @property
+    def _samples_rows(self) -> bool:
+        return bool(self.bootstrap) or self.max_samples is not None
+
+    def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
+        growing, stem = run.growing, run.stem
+        method = method_for(stem, HOW_TO_SPARE if not self._samples_rows else None)
+        draws = None
+        if self._samples_rows:
+            draws = draws_of(growing, run.seed, self.max_samples, replaces=self.bootstrap)
+        run.learned["_draws"] = draws
+        bag = None
+        if self.oob_score:
+            bag = OutOfBag(stem, growing.dataset.table, growing.answers)
+            run.learned["_bag"] = bag
+            assert draws is not None
+            for tree, member in enumerate(run.kept):
+                bag.add(member, draws.counts(tree) == 0)
+        numbers = range(len(run.kept), self.n_estimators)
+        sampled: dict[int, Target] = {}  # of the trees that are being grown
+
+        def targets() -> Iterator[Target]:
+            for tree in numbers:
+                sampled[tree] = self._sampled(growing, draws, tree)
+                yield sampled[tree]
+
+        for tree, (grown, columns) in zip(
+            numbers, self._grown(run, numbers, targets()), strict=True
+        ):
+            target = sampled.pop(tree)
+            member = Member(grown, columns)
+            is_out = weights_of(target) == 0
+            if method is not None:
+                member = pruned(member, method, stem, growing, target)
+            yield member, None if bag is None else bag.add(member, is_out)
+
+    def _sampled(self, growing: Growing, draws: Draws | None, tree: int) -> Target:
+        """The target of one tree."""
+        target = growing.target
+        if draws is None:
+            return target
+        counts = draws.counts(tree)
+        if not draws.replaces:
+            return without_rows(target, counts == 0)
+        factor = None
+        if target.label is not None:
+            factor = self._factor(target.label, counts)
+            if factor is None and growing.rules.missing == "fractional":
+                factor = np.ones(target.channels.n_scored)  # rows are divided: fine units
+        return drawn_target(target, counts, draws.n_drawn, factor)
+
+    def _grown(
+        self, run: Run, numbers: range, targets: Iterator[Target]
+    ) -> Iterator[tuple[Tree, HostArray | None]]:
+        """The trees, and the columns each was grown on."""
+        growing = run.growing
+        seeds = [sampling.tree_seed(run.seed, tree) for tree in numbers]
+        columns = [self._columns(run, tree) for tree in numbers]
+        if all(each is None for each in columns):
+            for tree in growing.grow_all(targets, seeds):
+                yield tree, None
+            return
+        for own, target, seed in zip(columns, targets, seeds, strict=True):
+            assert own is not None
+            some = growing.on(growing.dataset.take(own))
+            tree = some.grow(target, seed)
+            growing.learn_from(some, own)
+            yield tree, own
+
+    def _ended(self, run: Run) -> None:
+        bag = run.learned.pop("_bag", None)
+        run.learned["_oob"] = None if bag is None else bag.result(self.oob_score)
+
+    # What is known after a fit.
+
+    def _known_draws(self, name: str) -> Draws:
+        check_is_fitted(self)
+        draws = getattr(self, "_draws", None)
+        if draws is None:
+            raise AttributeError(
+                f"{name}: the model does not know which rows its trees have seen; fit with "
+                "bootstrap=True or max_samples (a saved model has forgotten them)"
+            )
+        return draws
+
+    def _known_oob(self, name: str) -> OutOfBagResult:
+        oob = getattr(self, "_oob", None)
+        if oob is None:
+            raise AttributeError(f"{name} is there after a fit with oob_score=True")
+        return oob
+
+    def _mean(self, X: Any) -> HostArray:
+        """The mean of what the trees answer, added in their order."""
+        table = self._table(X)
+        total: Any = 0.0
+        for found in answers(self._at(), self._members, table):
+            total = total + found
+        return np.asarray(total / len(self._members))
+
+
+class AveragingClassifier(ClassifierMixin, Averaging):
+    """Trees whose class shares are averaged."""
+
+    IS_CLASSES: ClassVar[bool] = True
+
+    @property
+    def oob_decision_function_(self) -> HostArray:
+        """The mean class shares of each row in trees that have not seen it; NaN without any."""
+        return self._known_oob("oob_decision_function_").mean
+
+    def predict(self, X: Any) -> Array:
+        """The class of the largest mean share; the first in `classes_` if several have it."""
+        mean = self._mean(X)
+        return like(X, self.classes_[mean.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """The mean over all trees of the class shares in each row's leaf."""
+        return like(X, self._mean(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The natural logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return like(X, np.log(self._mean(X)))
+
+
+class AveragingRegressor(RegressorMixin, Averaging):
+    """Trees whose means are averaged."""
+
+    @property
+    def oob_prediction_(self) -> HostArray:
+        """The mean of the trees that have not seen each row; NaN without any."""
+        mean = self._known_oob("oob_prediction_").mean
+        return mean[:, 0] if mean.shape[1] == 1 else mean
+
+    def predict(self, X: Any) -> Array:
+        """The mean of all trees for each row, (n_rows,) or (n_rows, n_outputs)."""
+        mean = self._mean(X)
+        return like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

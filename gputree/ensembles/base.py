@@ -1,0 +1,292 @@
+"""What all ensembles share: a table that is read and cut once, many trees, storing."""
+
+import copy
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gputree.data.inputs import read_table
+from gputree.data.schema import Schema
+from gputree.data.table import Table
+from gputree.dtypes import Array, HostArray
+from gputree.ensembles import ensemble_file
+from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
+from gputree.ensembles.members import Estimators, Member, walk
+from gputree.errors import ModelFileError
+from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
+from gputree.estimators.growing import Growing
+from gputree.estimators.report import FitReport
+from gputree.progress import Progress
+
+
+@dataclass
+class Run:
+    """One fit: how it starts, and what has come of it so far."""
+
+    growing: Growing
+    stem: TreeEstimator  # an estimator without a tree; members are copies of it with one
+    seed: int
+    kept: list[Member]  # of an earlier fit, that a warm start keeps
+    members: list[Member] = field(default_factory=list)
+    learned: dict[str, Any] = field(default_factory=dict)  # attributes of the ensemble
+
+    @property
+    def everyone(self) -> list[Member]:
+        return self.kept + self.members
+
+
+class Ensemble(CallbackSupportMixin, BaseEstimator):
+    """Many trees on one table."""
+
+    # Parameters that cannot change a model, so they are no part of it.
+    WHERE: ClassVar[tuple[str, ...]] = (*TreeEstimator.WHERE, "verbose", "warm_start")
+
+    warm_start: bool = False
+    schema_: Schema
+    n_features_in_: int
+    _stem: TreeEstimator
+    _members: list[Member]
+    _seed: int
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, callbacks: Any = None
+    ) -> Self:
+        """Grow the trees on the rows of X with target y.
+
+        Interrupted by the keyboard, a fit keeps the trees that are done and warns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features), or Dataset
+            NaN and None are missing values; infinities are values.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The target; may be left out when a Dataset brings it.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; one of weight 0 is left out.
+        callbacks : list of functions, optional
+            Each is called after every tree with a `gputree.ensembles.callbacks.TreeDone`; the
+            fit ends when one of them returns True.
+
+        Returns
+        -------
+        self
+        """
+        start = time.perf_counter()
+        self._check_parameters()
+        stem = self._new_stem()
+        growing = Growing(stem, X, y, sample_weight)
+        run = self._begin(growing, stem)
+        self._fill(run, callbacks)
+        growing.backend.release()
+        # Nothing is written before everything has worked: a failed fit leaves the old model whole.
+        self._keep(run, X, start)
+        return self
+
+    def apply(self, X: Any) -> Array:
+        """The number of the leaf that each row of X reaches in each tree, (n_rows, n_trees)."""
+        return like(X, self._leaves(X))
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, HostArray]:
+        """Which nodes each row passes, tree after tree, and where each tree's nodes begin.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_rows, n_nodes of all trees)
+            Ones where a row passes a node.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            Columns from `n_nodes_ptr[i]` up to `n_nodes_ptr[i + 1]` are the nodes of tree i.
+        """
+        leaf = self._leaves(X)
+        paths = [
+            path_matrix(member.tree, own) for member, own in zip(self._members, leaf.T, strict=True)
+        ]
+        begin = np.cumsum([0, *(member.tree.n_nodes for member in self._members)])
+        return hstack(paths).tocsr(), begin
+
+    @property
+    def estimators_(self) -> Estimators:
+        """The trees, each as an estimator of its own."""
+        if not hasattr(self, "_members"):  # scikit-learn asks before a fit, too
+            raise AttributeError("estimators_ is there after fit")
+        return Estimators(self._stem, self._members)
+
+    def to_bytes(self) -> bytes:
+        """The model as canonical bytes: equal models give equal bytes.
+
+        The bytes hold all that predictions depend on, as in `DecisionTreeClassifier`.
+        """
+        check_is_fitted(self)
+        return ensemble_file.model_bytes(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and its parameters to a file, read by `gputree.load`."""
+        check_is_fitted(self)
+        ensemble_file.save(self, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # What the ensembles fill in.
+
+    n_estimators: int
+    random_state: Any
+    verbose: int
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters of the ensemble that cannot be right."""
+        parameters.whole("n_estimators", self.n_estimators, 1)
+        parameters.truth("warm_start", self.warm_start)
+        if not isinstance(self.verbose, bool):
+            parameters.whole("verbose", self.verbose, 0)
+
+    def _new_stem(self) -> TreeEstimator:
+        """The estimator that every tree is one of."""
+        raise NotImplementedError
+
+    def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
+        """Tree after tree, each with an error to tell callbacks of."""
+        raise NotImplementedError
+
+    def _ended(self, run: Run) -> None:
+        """Put together what is learned when all trees are there."""
+
+    def _extras(self) -> dict[str, HostArray]:
+        """Arrays of the model besides those of the trees."""
+        return {}
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        """Take them from a file."""
+        if arrays:
+            raise ModelFileError("the file holds unknown arrays")
+
+    # Steps of a fit.
+
+    def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
+        """A new run, or one that goes on from the trees that there are."""
+        if not (self.warm_start and hasattr(self, "_members")):
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return Run(growing, stem, seed, [])
+        n = len(self._members)
+        if self.n_estimators < n:
+            raise ValueError(
+                f"n_estimators={self.n_estimators}: with warm_start=True it must be at least the "
+                f"{n} trees that there are; set warm_start=False to begin anew"
+            )
+        if self.n_estimators == n:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=4,
+            )
+        new, old = growing.dataset.schema, self.schema_
+        is_same = (new.names, new.kinds, new.levels) == (old.names, old.kinds, old.levels)
+        for name, value in growing.learned.items():
+            is_same = is_same and np.array_equal(value, getattr(self, name))
+        if not is_same:
+            raise ValueError(
+                "warm_start=True adds trees to those of other columns, classes or outputs; set "
+                "warm_start=False to begin anew"
+            )
+        return Run(growing, stem, self._seed, list(self._members))
+
+    def _fill(self, run: Run, callbacks: Any) -> None:
+        """Grow the trees of a run, telling of each."""
+        n, n_kept = self.n_estimators, len(run.kept)
+        for name, value in run.growing.learned.items():
+            setattr(run.stem, name, value)
+        run.stem.missing_ = run.stem.missing
+        run.stem.max_features_ = run.growing.rules.n_drawn
+        listeners = Listeners(self, callbacks, n - n_kept)
+        progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
+        try:
+            for member, error in self._steps(run):
+                run.members.append(member)
+                progress.step()
+                number = n_kept + len(run.members) - 1
+                times = progress.seconds, progress.seconds_left
+                if listeners.tell(TreeDone(number, n, *times, member.tree, error)):
+                    break
+        except KeyboardInterrupt:
+            if not run.everyone:
+                raise
+            warnings.warn(
+                f"the fit was interrupted; the model has the {len(run.everyone)} of {n} trees "
+                "that were done",
+                stacklevel=3,
+            )
+        finally:
+            progress.end()
+        self._ended(run)
+        listeners.end()
+
+    def _keep(self, run: Run, X: Any, start: float) -> None:
+        """Write what a run has learned."""
+        growing, stem = run.growing, run.stem
+        dataset, backend = growing.dataset, growing.backend
+        stem._keep_columns(X, dataset)
+        stem.backend_, stem.device_ = backend.name, backend.device
+        self._take_from(stem)
+        self._stem, self._members, self._seed = stem, run.everyone, run.seed
+        for name, value in run.learned.items():
+            setattr(self, name, value)
+        seconds = dict(backend.seconds)
+        compile_seconds = growing.compile_seconds
+        if dataset is not X:
+            seconds = dataset.seconds | seconds
+            compile_seconds += dataset.compile_seconds
+        self.fit_report_ = FitReport(
+            backend=backend.name,
+            device=backend.device,
+            reason=dataset.reason,
+            n_rows=dataset.n_rows,
+            n_features=dataset.n_features,
+            n_nodes=sum(member.tree.n_nodes for member in run.everyone),
+            peak_bytes=growing.peak_bytes,
+            compile_seconds=compile_seconds,
+            seconds=seconds | {"total": time.perf_counter() - start},
+            notes=stem._notes(sorted(growing.heuristic), dataset),
+            n_trees=len(run.everyone),
+        )
+
+    def _take_from(self, stem: TreeEstimator) -> None:
+        """Set what the trees know of columns and target."""
+        for name in ("schema_", "n_features_in_", "feature_names_in_", "classes_", "n_classes_"):
+            self._set_or_delete(name, stem)
+        for name in ("n_outputs_", "missing_", "backend_", "device_"):
+            self._set_or_delete(name, stem)
+
+    def _set_or_delete(self, name: str, stem: TreeEstimator) -> None:
+        if hasattr(stem, name):
+            setattr(self, name, getattr(stem, name))
+        elif name in vars(self):
+            delattr(self, name)
+
+    # Steps of a prediction.
+
+    def _table(self, X: Any) -> Table:
+        check_is_fitted(self)
+        return read_table(checked(self, X), like=self.schema_)
+
+    def _at(self) -> TreeEstimator:
+        """The stem with the ensemble's say in where to compute."""
+        stem = copy.copy(self._stem)
+        for name in set(TreeEstimator.WHERE) & set(self.get_params(deep=False)):
+            setattr(stem, name, getattr(self, name))
+        return stem
+
+    def _leaves(self, X: Any) -> HostArray:
+        """The leaf of each row in each tree, on the host."""
+        table = self._table(X)
+        return np.stack([node for node, _ in walk(self._at(), self._members, table)], axis=1)

@@ -1,0 +1,94 @@
+"""Who is told of each tree while an ensemble grows, and may end it.
+
+scikit-learn has callbacks of its own from version 1.9 on (`set_callbacks`); with an older one only
+the functions given to `fit` are told.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from gputree.tree.tree import Tree
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before version 1.9
+    Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nobody to tell."""
+
+    def with_callbacks(method: Fit) -> Fit:  # type: ignore[no-redef]
+        """The method as it is."""
+        return method
+
+
+__all__ = ["Callback", "CallbackSupportMixin", "Listeners", "TreeDone", "with_callbacks"]
+
+
+@dataclass(frozen=True)
+class TreeDone:
+    """What a callback is told after each tree.
+
+    Attributes
+    ----------
+    number : int
+        The number of the tree, from 0 on.
+    n_trees : int
+        How many there will be.
+    seconds, seconds_left : float
+        Since the first tree, and about how long it will still take.
+    tree : Tree
+        The tree as flat arrays.
+    error : float or None
+        The out-of-bag error so far, or the error of this tree in boosting, where it is known.
+    """
+
+    number: int
+    n_trees: int
+    seconds: float
+    seconds_left: float
+    tree: Tree
+    error: float | None = None
+
+
+Callback: TypeAlias = Callable[[TreeDone], Any]
+
+
+class Listeners:
+    """The callbacks of one fit."""
+
+    def __init__(self, estimator: Any, callbacks: Any, n_new: int) -> None:
+        self._callbacks = _checked(callbacks)
+        self._estimator = estimator
+        self._context: Any = None
+        if getattr(estimator, "_skl_callbacks", None):
+            self._context = estimator._init_callback_context(max_subtasks=n_new)
+            self._context.call_on_fit_task_begin(estimator=estimator)
+
+    def tell(self, done: TreeDone) -> bool:
+        """Tell everyone of a tree; whether anyone wants it to be the last."""
+        stops = [callback(done) is True for callback in self._callbacks]
+        if self._context is not None:
+            own = self._context.subcontext(task_name="tree")
+            own.call_on_fit_task_begin(estimator=self._estimator)
+            stops.append(bool(own.call_on_fit_task_end(estimator=self._estimator)))
+        return any(stops)
+
+    def end(self) -> None:
+        """Tell scikit-learn's callbacks that all is done."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator)
+
+
+def _checked(callbacks: Any) -> list[Callback]:
+    if callbacks is None:
+        return []
+    found = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for each in found:
+        if not callable(each):
+            raise TypeError(
+                f"callbacks has {each!r:.60}, which cannot be called; give functions of one "
+                "argument, and callbacks of scikit-learn to set_callbacks"
+            )
+    return found

@@ -1,0 +1,148 @@
+"""Ensembles as bytes and files, and back.
+
+The trees lie one after another in every array; `tree_nodes` and `tree_levels` tell how long each
+one's part is.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gputree.data.schema import Schema
+from gputree.dtypes import HostArray
+from gputree.ensembles.members import Member
+from gputree.errors import ModelFileError
+from gputree.estimators import model_file
+from gputree.estimators.base import TreeEstimator
+from gputree.tree import store
+from gputree.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from gputree.ensembles.base import Ensemble
+
+SIZES = ("tree_nodes", "tree_levels")
+COLUMNS = ("columns", "tree_columns")
+
+
+def model_bytes(ensemble: "Ensemble") -> bytes:
+    """The canonical bytes of a model."""
+    return store.pack(_describe(ensemble), _arrays(ensemble))
+
+
+def save(ensemble: "Ensemble", path: str | os.PathLike[str]) -> None:
+    """Write a model with its parameters."""
+    header = {**_describe(ensemble), "params": model_file.params_to_plain(ensemble)}
+    store.write(path, store.pack(header, _arrays(ensemble)))
+
+
+def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]) -> "Ensemble":
+    """The model of a file; the ensemble is a new one of its kind."""
+    model_file.set_params(ensemble, header["params"])
+    stem = ensemble._new_stem()
+    schema = model_file.read_schema(header)
+    stem.schema_, stem.n_features_in_ = schema, schema.n_features
+    if header["named"] is True:
+        stem.feature_names_in_ = np.array(schema.names, dtype=object)
+    members = _members(arrays, schema)
+    _fit_stem(stem, header, members)
+    ensemble._take_from(stem)
+    ensemble._stem, ensemble._members = stem, members
+    others = {name: array for name, array in arrays.items() if name not in _own_names(members)}
+    ensemble._restore_extras(others)
+    # A model has one form only: what would be described in another way is not a model of ours.
+    again = _arrays(ensemble)
+    if {**_describe(ensemble), "params": header["params"]} != header or set(again) != set(arrays):
+        raise ModelFileError("the file describes its model in an unknown way")
+    return ensemble
+
+
+def _describe(ensemble: "Ensemble") -> dict[str, Any]:
+    described = model_file.describe(ensemble)
+    return {**described, "n_trees": len(ensemble._members)}
+
+
+def _arrays(ensemble: "Ensemble") -> dict[str, Any]:
+    members = ensemble._members
+    trees = [member.tree for member in members]
+    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in Tree.DTYPES}
+    arrays["tree_nodes"] = np.array([tree.n_nodes for tree in trees], np.int64)
+    arrays["tree_levels"] = np.array([len(tree.level_slot) for tree in trees], np.int64)
+    own = [member.columns for member in members if member.columns is not None]
+    if own:
+        arrays["columns"] = np.concatenate(own).astype(np.int64)
+        arrays["tree_columns"] = np.array([len(columns) for columns in own], np.int64)
+    return {**arrays, **ensemble._extras()}
+
+
+def _own_names(members: list[Member]) -> set[str]:
+    has_columns = members[0].columns is not None
+    return {*Tree.DTYPES, *SIZES, *(COLUMNS if has_columns else ())}
+
+
+def _members(arrays: dict[str, Any], schema: Schema) -> list[Member]:
+    nodes = _sizes(arrays, "tree_nodes", 1)
+    levels = _sizes(arrays, "tree_levels", 0)
+    if not len(nodes) or len(levels) != len(nodes):
+        raise ModelFileError("the file does not tell how long its trees are")
+    ends = _ends(arrays, nodes, levels)
+    columns = _columns(arrays, len(nodes), schema)
+    members = []
+    for at in range(len(nodes)):
+        parts = {name: arrays[name][end[at] : end[at + 1]] for name, end in ends.items()}
+        own = None if columns is None else columns[at]
+        known = schema if own is None else schema.take(own)
+        members.append(Member(model_file.read_tree(parts, known), own))
+    if len({member.tree.value.shape[1:] for member in members}) > 1:
+        raise ModelFileError("the trees have different numbers of classes or outputs")
+    return members
+
+
+def _ends(arrays: dict[str, Any], nodes: HostArray, levels: HostArray) -> dict[str, HostArray]:
+    """Where each tree's part of each array begins, and at last where the array ends."""
+    if not set(Tree.DTYPES) <= set(arrays):
+        raise ModelFileError("the file does not hold the arrays of trees")
+    by_node = np.append(0, np.cumsum(nodes))
+    own = arrays["n_surrogates"]
+    if own.ndim != 1 or len(own) != by_node[-1] or (own < 0).any():
+        raise ModelFileError("the trees do not tell how many surrogates they have")
+    by_surrogate = np.append(0, np.cumsum(own, dtype=np.int64))[by_node]
+    ends = {name: by_node for name in Tree.DTYPES if name not in Tree.OTHERS}
+    ends |= dict.fromkeys(Tree.OTHERS, by_surrogate)
+    ends["level_slot"] = np.append(0, np.cumsum(levels))
+    for name, end in ends.items():
+        if not arrays[name].ndim or len(arrays[name]) != end[-1]:
+            raise ModelFileError(f"array {name!r} is not as long as the trees say")
+    return ends
+
+
+def _sizes(arrays: dict[str, Any], name: str, low: int) -> HostArray:
+    sizes = arrays[name]
+    if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < low).any() or (sizes > 2**40).any():
+        raise ModelFileError(f"array {name!r} does not hold lengths")
+    return sizes
+
+
+def _columns(arrays: dict[str, Any], n_trees: int, schema: Schema) -> list[HostArray] | None:
+    if "columns" not in arrays:
+        return None
+    sizes, columns = _sizes(arrays, "tree_columns", 1), arrays["columns"]
+    is_right = len(sizes) == n_trees and columns.shape == (int(sizes.sum()),)
+    if not is_right or columns.dtype != np.int64:
+        raise ModelFileError("the columns of the trees are described incompletely")
+    if ((columns < 0) | (columns >= schema.n_features)).any():
+        raise ModelFileError("a tree has a column that the table has not")
+    return np.split(columns, np.cumsum(sizes)[:-1])
+
+
+def _fit_stem(stem: TreeEstimator, header: dict[str, Any], members: list[Member]) -> None:
+    """What the trees know of their target and of missing values."""
+    is_classifier = hasattr(stem, "predict_proba")
+    for member in members:
+        stem.missing_ = model_file.read_missing(header, member.tree, is_classifier)
+        if is_classifier:
+            stem.classes_ = model_file.read_classes(header, member.tree)
+            stem.n_classes_ = len(stem.classes_)
+        else:
+            stem.n_outputs_ = member.tree.value.shape[1]
+    stem.pruning_report_ = None

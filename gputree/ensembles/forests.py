@@ -1,0 +1,567 @@
+"""RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gputree.data.kinds import CategoricalFeatures
+from gputree.dtypes import Array, HostArray
+from gputree.ensembles.averaging import Averaging, AveragingClassifier, AveragingRegressor
+from gputree.ensembles.base import Run
+from gputree.ensembles.quantiles import LeafTargets
+from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator, like
+from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+
+SUBSAMPLE = "balanced_subsample"
+
+
+class Forest(Averaging):
+    """Trees with the parameters of the forest."""
+
+    TREE: ClassVar[type[TreeEstimator]]
+    SPLITTER: ClassVar[str] = "best"
+
+    def _new_stem(self) -> TreeEstimator:
+        stem = self.TREE()
+        own = self.get_params(deep=False)
+        shared = set(own) & set(stem.get_params(deep=False)) - {"random_state", "class_weight"}
+        stem.set_params(**{name: own[name] for name in shared})
+        return stem.set_params(splitter=self.SPLITTER, random_state=0)
+
+
+class ForestClassifier(AveragingClassifier, Forest):
+    """Forests for classes."""
+
+    TREE: ClassVar[type[TreeEstimator]] = DecisionTreeClassifier
+    CRITERIA: ClassVar[Criteria] = CLASS_CRITERIA
+    class_weight: Any
+
+    def _new_stem(self) -> TreeEstimator:
+        class_weight = self.class_weight
+        if isinstance(class_weight, str) and class_weight == SUBSAMPLE:
+            # Where trees see all rows, or one sample is as good as another, both are the same.
+            class_weight = None if self.bootstrap else "balanced"
+        return super()._new_stem().set_params(class_weight=class_weight)
+
+    def _factor(self, number: HostArray, counts: HostArray) -> HostArray | None:
+        if not (isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE):
+            return None
+        drawn = np.bincount(number, counts)
+        is_in = drawn > 0
+        return np.where(is_in, counts.sum() / (is_in.sum() * np.maximum(drawn, 1)), 0.0)
+
+
+class ForestRegressor(AveragingRegressor, Forest):
+    """Forests for numbers."""
+
+    TREE: ClassVar[type[TreeEstimator]] = DecisionTreeRegressor
+    CRITERIA: ClassVar[Criteria] = VALUE_CRITERIA
+    keep_targets: bool
+    _targets: LeafTargets | None
+
+    def predict_quantile(self, X: Any, q: Any = 0.5) -> Array:
+        """Quantiles of the target, by Meinshausen's quantile regression forests.
+
+        A training row counts for a row of X in as many trees as they share a leaf in, each time
+        divided by the weight of the leaf's training rows. The quantile is the smallest training
+        target up to which a share q of that is reached.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Rows to predict.
+        q : float or array-like of floats in [0, 1], default=0.5
+            Which quantiles.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, len(q)) for several
+        """
+        targets = getattr(self, "_targets", None)
+        leaf = self._leaves(X)
+        if targets is None:
+            raise ValueError(
+                "predict_quantile needs the targets of the leaves; fit with keep_targets=True"
+            )
+        return like(X, targets.quantiles(leaf, q))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        parameters.truth("keep_targets", self.keep_targets)
+
+    def _ended(self, run: Run) -> None:
+        super()._ended(run)
+        run.learned["_targets"] = LeafTargets.of(run) if self.keep_targets else None
+
+    def _extras(self) -> dict[str, HostArray]:
+        targets = getattr(self, "_targets", None)
+        return {} if targets is None else targets.arrays()
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        self._targets = LeafTargets.from_arrays(arrays, self._members) if arrays else None
+
+
+class RandomForestClassifier(ForestClassifier):
+    """A random forest for classes: trees on bootstrap samples, a few features at each node.
+
+    Every tree is grown on rows drawn with replacement, and tries features drawn anew at each node;
+    the forest answers with the mean of the class shares of the trees (Breiman: Random forests,
+    2001). The table is cut into bins once. Parameters and behaviour are scikit-learn's where it
+    has them. The draws of a tree depend on `random_state`, the number of the tree and what the rows
+    hold, so the model is the same, byte for byte, on every backend, for any `n_jobs` and any order
+    of the rows.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        The number of trees.
+    criterion : {'gini', 'entropy', 'gain_ratio', 'error', 'twoing'}, default='gini'
+        As in `DecisionTreeClassifier`.
+    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes
+        As in `DecisionTreeClassifier`. A row that was drawn twice is one row, of twice the weight.
+    max_features : int, float, 'sqrt', 'log2' or None, default='sqrt'
+        How many features, drawn anew for each node, to try.
+    min_impurity_decrease, categorical_features, max_bins
+        As in `DecisionTreeClassifier`.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement, in proportion to their weight. Otherwise trees see
+        all rows, or with `max_samples` rows drawn without replacement.
+    oob_score : bool or function, default=False
+        Predict each row by the trees that were not grown on it, and score that: by accuracy, or a
+        function of true and predicted target.
+    n_jobs : int, optional
+        Threads of the 'numba' backend; all cores by default. Never changes the model.
+    random_state : int, RandomState or None, default=None
+        Decides which rows and features are drawn.
+    verbose : int, default=0
+        Above 0: a line on stderr tells how many trees are done, and how long the others will take.
+    warm_start : bool, default=False
+        Keep the trees of the last fit and add to them, up to `n_estimators`.
+    class_weight : dict, 'balanced', 'balanced_subsample' or None, default=None
+        Factors for the weights of the rows of each class; 'balanced_subsample' balances each
+        sample of the rows by itself.
+    ccp_alpha : float, default=0.0
+        The price of a leaf, by which each tree is pruned.
+    max_samples : int, float or None, default=None
+        How many rows to draw for each tree; a float is a share of all. By default as many as there
+        are: whole-numbered weights with a total of up to 2**24 count rows.
+    pruning : str, object of `gputree.pruning` or None, default=None
+        How to prune each tree. Methods that judge by other rows take those that the tree has not
+        seen.
+    nominal, subset_search, max_exact_levels, greedy_length, missing, max_surrogates
+        As in `DecisionTreeClassifier`.
+    unknown_category, histogram_budget, device, backend
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    estimators_ : sequence of DecisionTreeClassifier
+        The trees, made when asked for.
+    estimators_samples_ : list of ndarray
+        The rows that each tree was grown on.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean of those of the trees.
+    oob_score_, oob_decision_function_ : float, ndarray of shape (n_rows, n_classes)
+        With `oob_score`: the score, and mean class shares by trees that have not seen the row.
+    oob_error_curve_ : ndarray of shape (n_trees,)
+        With `oob_score`: the error of the first one, two, ... trees.
+    fit_report_ : FitReport
+        Where the fit ran and why, seconds a phase, rows, peak bytes.
+    n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
+    >>> forest.predict(X[:2])
+    array([0, 0])
+    >>> bool(forest.oob_score_ > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        nominal: str = "subset",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        greedy_length: int = 8,
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.nominal = nominal
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.greedy_length = greedy_length
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+
+
+class RandomForestRegressor(ForestRegressor):
+    """A random forest for numbers.
+
+    Parameters
+    ----------
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    criterion : {'squared_error', 'variance'}, default='squared_error'
+        The variance, which the two names mean.
+    max_features : int, float, 'sqrt', 'log2' or None, default=1.0
+        How many features, drawn anew for each node, to try.
+    max_leaf_nodes, min_impurity_decrease, bootstrap, n_jobs, random_state, verbose, warm_start
+        As in `RandomForestClassifier`.
+    oob_score : bool or function, default=False
+        As in `RandomForestClassifier`; the score is R².
+    ccp_alpha, max_samples, pruning, categorical_features, nominal, max_exact_levels
+        As in `RandomForestClassifier`.
+    subset_search, missing
+        As in `DecisionTreeRegressor`.
+    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+        As in `RandomForestClassifier`.
+    keep_targets : bool, default=False
+        Keep the training targets of every leaf, for `predict_quantile`: four bytes for each row
+        and tree.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        The number of outputs.
+    oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        With `oob_score`: the mean of the trees that have not seen the row.
+    estimators_, estimators_samples_, feature_importances_, oob_score_, oob_error_curve_, \
+fit_report_, n_features_in_, feature_names_in_, missing_, backend_, device_
+        As in `RandomForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(20, min_samples_leaf=5, keep_targets=True, random_state=0)
+    >>> forest.fit(X, y).predict_quantile(X[:2], [0.1, 0.9]).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        nominal: str = "subset",
+        subset_search: str = "auto",
+        max_exact_levels: int = 10,
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        keep_targets: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.nominal = nominal
+        self.subset_search = subset_search
+        self.max_exact_levels = max_exact_levels
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.keep_targets = keep_targets
+
+
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomized trees for classes: cuts are drawn, not searched.
+
+    At each node a few features are drawn, and for each of them one split: a threshold anywhere
+    between the node's values, or a random group of the node's levels. The best of these is taken
+    (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` says what
+    exactly is drawn.
+
+    Parameters
+    ----------
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    criterion : {'gini', 'entropy', 'error', 'twoing'}, default='gini'
+        As in `DecisionTreeClassifier`.
+    max_features, max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose
+        As in `RandomForestClassifier`.
+    bootstrap : bool, default=False
+        As in `RandomForestClassifier`; by default trees see all rows.
+    warm_start, class_weight, ccp_alpha, max_samples, pruning, categorical_features, missing
+        As in `RandomForestClassifier`.
+    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+        As in `RandomForestClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_classes_, estimators_, estimators_samples_, feature_importances_, oob_score_, \
+oob_decision_function_, oob_error_curve_, fit_report_, n_features_in_, feature_names_in_, \
+missing_, backend_, device_
+        As in `RandomForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreesClassifier(20, random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    CRITERIA: ClassVar[Criteria] = {
+        name: formulas for name, formulas in CLASS_CRITERIA.items() if name != "gain_ratio"
+    }
+    SPLITTER: ClassVar[str] = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+
+
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomized trees for numbers; see `ExtraTreesClassifier`.
+
+    Parameters
+    ----------
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    criterion : {'squared_error', 'variance'}, default='squared_error'
+        The variance, which the two names mean.
+    max_features : int, float, 'sqrt', 'log2' or None, default=1.0
+        How many features, drawn anew for each node, to try.
+    bootstrap : bool, default=False
+        As in `RandomForestClassifier`; by default trees see all rows.
+    max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose, warm_start
+        As in `RandomForestRegressor`.
+    ccp_alpha, max_samples, pruning, categorical_features, missing, keep_targets
+        As in `RandomForestRegressor`.
+    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+        As in `RandomForestRegressor`.
+
+    Attributes
+    ----------
+    n_outputs_, oob_prediction_, estimators_, estimators_samples_, feature_importances_, \
+oob_score_, oob_error_curve_, fit_report_, n_features_in_, feature_names_in_, missing_, backend_, \
+device_
+        As in `RandomForestRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(ExtraTreesRegressor(20, random_state=0).fit(X, y).score(X, y), 3)
+    1.0
+    """
+
+    SPLITTER: ClassVar[str] = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        keep_targets: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.keep_targets = keep_targets

@@ -1,0 +1,17 @@
+"""Every ensemble, for those who look one up by its name."""
+
+from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
+from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
+from gputree.ensembles.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+ENSEMBLES = (
+    *(AdaBoostClassifier, AdaBoostRegressor),
+    *(BaggingClassifier, BaggingRegressor),
+    *(RandomForestClassifier, RandomForestRegressor),
+    *(ExtraTreesClassifier, ExtraTreesRegressor),
+)

@@ -1,0 +1,106 @@
+"""The trees of an ensemble: where rows end in them, what they answer, and each as an estimator."""
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from gputree.arrays import to_numpy
+from gputree.data.table import Column, Table
+from gputree.dtypes import HostArray
+from gputree.estimators.base import TreeEstimator, shared_values
+from gputree.estimators.trees import class_shares
+from gputree.pruning.report import PruningReport
+from gputree.pruning.task import Ends
+from gputree.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One tree, and the columns it was grown on."""
+
+    tree: Tree
+    columns: HostArray | None = None  # numbers of columns, None: all
+    report: PruningReport | None = None
+
+    def of(self, table: Table) -> Table:
+        """The columns of a table that the tree knows."""
+        if self.columns is None:
+            return table
+        return Table(tuple(table.columns[at] for at in self.columns.tolist()), table.n_rows)
+
+    def importances(self, n_features: int) -> HostArray:
+        """The share of each feature of the whole table in what the splits gained."""
+        if self.columns is None:
+            return self.tree.importances(n_features)
+        own = self.tree.importances(len(self.columns))
+        return np.bincount(self.columns, own, minlength=n_features)
+
+
+def walk(
+    stem: TreeEstimator, members: Iterable[Member], table: Table
+) -> Iterator[tuple[HostArray, Ends | None]]:
+    """Where the rows of a table end, tree by tree: see `TreeEstimator._walk`.
+
+    All predictions of ensembles go through here.
+    """
+    for member in members:
+        yield stem._walk_table(member.tree, member.of(table), stem.missing_)
+
+
+def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Iterator[HostArray]:
+    """What each tree says of the rows: shares of classes, or means; (rows, outputs)."""
+    members = list(members)
+    for member, (node, ends) in zip(members, walk(stem, members, table), strict=True):
+        value = values_of(stem, member.tree)
+        found = value[node]
+        if ends is not None:
+            row, mean = shared_values(ends, value)
+            found[row] = mean
+        yield found
+
+
+def values_of(stem: TreeEstimator, tree: Tree) -> HostArray:
+    """What the nodes of a tree answer, (nodes, outputs)."""
+    return class_shares(tree) if hasattr(stem, "classes_") else tree.value
+
+
+def rows_of(table: Table, row: HostArray) -> Table:
+    """Some rows of a table on the host."""
+    columns = (
+        Column(each.name, each.kind, to_numpy(each.values)[row], each.levels)
+        for each in table.columns
+    )
+    return Table(tuple(columns), len(row))
+
+
+class Estimators(Sequence[TreeEstimator]):
+    """The trees as estimators, each made when it is asked for."""
+
+    def __init__(self, stem: TreeEstimator, members: Sequence[Member]) -> None:
+        self._stem, self._members = stem, members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @overload
+    def __getitem__(self, at: int) -> TreeEstimator: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Estimators": ...
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return Estimators(self._stem, self._members[at])
+        member = self._members[at]
+        one = copy.copy(self._stem)
+        one.tree_, one.pruning_report_ = member.tree, member.report
+        if member.columns is not None:
+            one.schema_ = one.schema_.take(member.columns)
+            one.n_features_in_ = len(member.columns)
+            if hasattr(one, "feature_names_in_"):
+                one.feature_names_in_ = one.feature_names_in_[member.columns]
+        return one
+
+    def __repr__(self) -> str:
+        return f"{len(self)} x {self._stem!r}"

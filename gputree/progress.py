@@ -1,0 +1,62 @@
+"""A line that tells how far a fit has come and how long it will take."""
+
+import shutil
+import sys
+import time
+from typing import TextIO
+
+EVERY_SECONDS = 0.1  # a terminal need not be written to more often
+
+
+class Progress:
+    """Trees done, seconds passed and seconds left.
+
+    On a terminal one line is rewritten in place; elsewhere a line is written for every tenth of
+    the trees. Nothing is shown unless it is asked for.
+    """
+
+    def __init__(
+        self, what: str, n: int, *, is_shown: bool, n_before: int = 0, stream: TextIO | None = None
+    ) -> None:
+        self._what, self._n, self._n_before = what, n, n_before
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = is_shown
+        self._is_terminal = self._stream.isatty()
+        self._began = time.perf_counter()
+        self._shown_at = -EVERY_SECONDS
+        self.n_done = n_before
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        """As long as the mean so far says."""
+        done = self.n_done - self._n_before
+        return self.seconds / done * (self._n - self.n_done) if done else 0.0
+
+    def step(self) -> None:
+        """One more is done."""
+        self.n_done += 1
+        if not self._is_shown:
+            return
+        is_last = self.n_done == self._n
+        text = (
+            f"{self._what}: {self.n_done}/{self._n} trees, {self.seconds:.1f} s, "
+            f"{self.seconds_left:.1f} s left"
+        )
+        if not self._is_terminal:
+            if is_last or self.n_done % max(1, self._n // 10) == 0:
+                self._stream.write(f"{text}\n")
+        elif is_last or self.seconds - self._shown_at >= EVERY_SECONDS:
+            self._shown_at = self.seconds
+            columns = shutil.get_terminal_size().columns
+            self._stream.write(f"\r\x1b[K{text[: columns - 1]}")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Leave the line as it is."""
+        if self._is_shown and self._is_terminal:
+            self._stream.write("\n")
