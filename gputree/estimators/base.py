@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gputree.arrays import is_foreign, to_numpy
+from gputree.arrays import is_foreign
+from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
@@ -26,7 +27,7 @@ from gputree.estimators.report import FitReport
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
-from gputree.pruning.task import Ends
+from gputree.prediction import all_ends, values_at, walk_table
 from gputree.rules.from_tree import rules_of
 from gputree.rules.rule_set import RuleSet
 from gputree.tree.colours import node_colours
@@ -35,7 +36,7 @@ from gputree.tree.export import tree_text
 from gputree.tree.graphviz import tree_dot
 from gputree.tree.plot import draw
 from gputree.tree.tree import Tree
-from gputree.tree.walk import spread, stopping, walk_on
+from gputree.tree.walk import Ends
 
 MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
@@ -463,46 +464,21 @@ class TreeEstimator(Prunable):
 
     def _walk_table(self, tree: Tree, table: Table, missing: str) -> tuple[HostArray, Ends | None]:
         """The same for any tree and a table that has been read."""
-        n_cells = table.n_rows * table.n_features
-        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
-        node = choice.backend.apply(stopping(tree), table)
-        stopped = np.flatnonzero(~tree.is_leaf[node])
-        if not stopped.size:
-            return node, None
-
-        def read(column: int) -> HostArray:
-            return to_numpy(table.columns[column].values)[stopped]
-
-        if missing != "fractional":
-            node[stopped] = walk_on(tree, node[stopped], read)
-            return node, None
-        row, leaf, share = spread(tree, node[stopped], read)
-        # The leaf that has most of a row stands for it.
-        by_share = np.lexsort((np.arange(len(row)), -share, row))
-        first = by_share[np.searchsorted(row[by_share], np.arange(len(stopped)))]
-        node[stopped] = leaf[first]
-        return node, (stopped[row], leaf, share)
+        return walk_table(self._backend_for(table), tree, table, missing)
 
     def _ends(self, tree: Tree, table: Table, missing: str) -> Ends:
         """Where all rows of a table end: row, node and share for each end."""
-        node, several = self._walk_table(tree, table, missing)
-        row = np.arange(len(node))
-        if several is None:
-            return row, node, np.ones(len(node))
-        is_whole = np.ones(len(node), bool)
-        is_whole[several[0]] = False
-        whole = row[is_whole], node[is_whole], np.ones(int(is_whole.sum()))
-        row, node, share = (np.concatenate(part) for part in zip(whole, several, strict=True))
-        return row, node, share
+        return all_ends(self._backend_for(table), tree, table, missing)
+
+    def _backend_for(self, table: Table) -> Backend:
+        """What predicts a table of this size."""
+        n_cells = table.n_rows * table.n_features
+        return choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells).backend
 
     def _values(self, X: Any, value: HostArray) -> HostArray:
         """The values of leaves, (nodes, outputs), for each row of X."""
-        node, ends = self._walk(self._checked(X))
-        found = value[node]
-        if ends is not None:
-            row, mean = shared_values(ends, value)
-            found[row] = mean
-        return found
+        node, several = self._walk(self._checked(X))
+        return values_at(node, several, value)
 
     def _checked(self, X: Any) -> Any:
         """X, if a prediction can be made of it."""
@@ -517,12 +493,3 @@ class TreeEstimator(Prunable):
             return result
         xp = array_api_compat.array_namespace(X)
         return xp.asarray(result, device=array_api_compat.device(X))
-
-
-def shared_values(ends: Ends, value: HostArray) -> tuple[HostArray, HostArray]:
-    """The rows that end in several leaves, and the mean of their values by share."""
-    row, leaf, share = ends
-    rows, place = np.unique(row, return_inverse=True)
-    mean = np.zeros((len(rows), *value.shape[1:]))
-    np.add.at(mean, place, share[:, None] * value[leaf])
-    return rows, mean

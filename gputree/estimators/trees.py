@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
-from gputree.estimators.base import TreeEstimator, shared_values
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+from gputree.prediction import shared_values
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
 

@@ -6,6 +6,7 @@ missing values. From there on they are walked here, on the host: they are few.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from gputree.runs import owners, spread_out
 from gputree.tree.tree import Tree
 
 Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
+# Row, node where it ends and its share there, for each end; a row that is divided has several.
+Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
 
 def stopping(tree: Tree) -> Tree:
@@ -88,7 +91,7 @@ def _test(
     return slot
 
 
-def spread(tree: Tree, node: HostArray, read: Read) -> tuple[HostArray, HostArray, HostArray]:
+def spread(tree: Tree, node: HostArray, read: Read) -> Ends:
     """Follow every branch where a value is missing: row, leaf and share of the row, for each end.
 
     A branch takes the share that it has of the weight of its node.
