@@ -20,6 +20,7 @@ from gputree.backends.array_rows import (
     rows_of,
 )
 from gputree.backends.array_sums import ArrayHist, Tallied
+from gputree.backends.attribution import attribute
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -257,6 +258,11 @@ class ArrayBackend:
             added = xp.take(self._put(stack.values_of(number)), leaf, axis=0)
             total[:, first : first + width] = total[:, first : first + width] + added
         return self._lib.to_host(total)
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return attribute(stack, table, owner, background)
 
     # Lanes and costs.
 

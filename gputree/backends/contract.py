@@ -292,6 +292,17 @@ class Backend(Protocol):
         """
         ...
 
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        """The Shapley values of each row, (rows, features, outputs): what its features add.
+
+        A column of the table counts as the feature `owner[column]`. What is not known of a row is
+        as in the rows of `background`, or goes by the weights of the branches. A row for which a
+        node has no branch is divided by weight.
+        """
+        ...
+
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         """What searching nodes of so many rows occupies, mostly their sums; (nodes,)."""
         ...

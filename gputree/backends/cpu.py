@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends import cpu_levels, cpu_predict, cpu_rate, cpu_route, cpu_values
+from gputree.backends import cpu_attribute, cpu_levels, cpu_predict, cpu_rate, cpu_route, cpu_values
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -271,6 +271,11 @@ class CpuBackend:
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         return cpu_predict.sum_leaves(self._workers, stack, table, start)
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return cpu_attribute.attribute(self._workers, stack, table, owner, background)
 
     # Lanes and costs.
 

@@ -127,12 +127,18 @@ def _run(
     workers.run(kernel, len(matrix), matrix, *given, *args, least=predict_many.BLOCK_ROWS)
 
 
+def matrix_of(table: Table) -> HostArray:
+    """All values as a matrix (rows, features)."""
+    return _matrix(table, np.arange(table.n_features))[0]
+
+
 def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
     """A matrix (rows, columns) of values, and the column of each feature that is used."""
     place = np.arange(table.n_features)
-    matrix = as_matrix([floats(column) for column in table.columns])
+    arrays = [floats(column) for column in table.columns]
+    matrix = as_matrix(arrays)
     if matrix is None:
-        matrix = np.stack([floats(table.columns[feature]) for feature in used.tolist()], axis=1)
+        matrix = np.stack([arrays[feature] for feature in used.tolist()], axis=1)
         place[used] = np.arange(len(used))
     return matrix, place
 

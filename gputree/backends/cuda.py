@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.backends.attribution import attribute
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -486,6 +487,11 @@ class CudaBackend:
         payload = stack.width, upload(stack.value), upload(stack.column)
         self._over(make_sum_leaves(has_levels, STAY), table.n_rows, *args, *payload, total)
         return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return attribute(stack, table, owner, background)
 
     # Helpers.
 

@@ -21,6 +21,7 @@ from gputree.data.table import Kind, Table
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
+from gputree.estimators.explainable import Explainable
 from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.report import FitReport
@@ -35,6 +36,7 @@ from gputree.tree.describe import Answers, Boxes, Branches
 from gputree.tree.export import tree_text
 from gputree.tree.graphviz import tree_dot
 from gputree.tree.plot import draw
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
 
@@ -42,7 +44,7 @@ MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(Prunable):
+class TreeEstimator(Explainable, Prunable):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -290,6 +292,10 @@ class TreeEstimator(Prunable):
         """The statistics of the rows, and the fitted attributes that tell what they mean."""
         raise NotImplementedError
 
+    def _leaf_values(self) -> HostArray:
+        """What is predicted at each node, (nodes, outputs)."""
+        raise NotImplementedError
+
     # What is shown of a tree.
 
     def _boxes(
@@ -479,6 +485,13 @@ class TreeEstimator(Prunable):
         """The values of leaves, (nodes, outputs), for each row of X."""
         node, several = self._walk(self._checked(X))
         return values_at(node, several, value)
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        value = self._leaf_values()
+        return Stack.of([self.tree_], [value]), np.zeros(value.shape[1])
+
+    def _has_outputs(self) -> bool:
+        return hasattr(self, "classes_") or self.tree_.value.shape[1] > 1
 
     def _checked(self, X: Any) -> Any:
         """X, if a prediction can be made of it."""

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree import prediction
+from gputree import CARTRegressor, prediction
 from gputree.backends import cpu_predict, registry
+from gputree.data.inputs import read_table
 from gputree.dtypes import MISSING_LEVEL, STAY
 from gputree.kernels.cpu import predict_many
 from gputree.kernels.cuda.gpu import SIMULATED
@@ -182,14 +183,30 @@ def test_rows_that_stop_are_walked_on_in_each_tree(name, missing):
     where = opened(name)
     found = prediction.sum_leaves(where, stack, table, missing=missing)
     total = np.zeros((200, 2))
-    leaves = []
+    leaves, n_divided = [], 0
     for number, tree in enumerate(stack.trees):
         node, several = prediction.walk_table(where, tree, table, missing)
-        assert (several is not None) == (missing == "fractional" and STAY in tree.missing_slot)
+        n_divided += several is not None
         total += prediction.values_at(node, several, stack.values_of(number))
         leaves.append(node)
     assert found.tobytes() == total.tobytes()
     assert_array_equal(prediction.leaves_of(where, stack, table, missing), np.transpose(leaves))
+    assert (n_divided > 1) == (missing == "fractional")
+
+
+def test_surrogates_have_their_say_in_each_tree():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(300, 3))
+    X[:, 1] += X[:, 0]
+    X[rng.random(X.shape) < 0.3] = np.nan
+    models = [
+        CARTRegressor(pruning=None, max_depth=depth).fit(X, np.nan_to_num(X[:, 0] + X[:, 1]))
+        for depth in (2, 4)
+    ]
+    stack = Stack.of([model.tree_ for model in models])
+    assert stack.may_stop
+    found = prediction.sum_leaves(NUMBA, stack, read_table(X), missing="surrogate")
+    assert found[:, 0].tobytes() == (models[0].predict(X) + models[1].predict(X)).tobytes()
 
 
 # What a stack refuses.
