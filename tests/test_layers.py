@@ -31,13 +31,21 @@ MAY_IMPORT = {
     "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
     "gputree.backends": {
         *FOUNDATION,
-        *("gputree.data", "gputree.tree.tree", "gputree.kernels", "gputree.formulas"),
-        "gputree.sampling",
+        *("gputree.data", "gputree.tree.tree", "gputree.tree.stack", "gputree.tree.walk"),
+        *("gputree.kernels", "gputree.formulas", "gputree.sampling"),
     },
     "gputree.growth": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data", "gputree.tree"),
         *("gputree.formulas", "gputree.sampling"),
+    },
+    "gputree.explain": {
+        *FOUNDATION,
+        *("gputree.backends", "gputree.data", "gputree.prediction", "gputree.tree"),
+    },
+    "gputree.prediction": {
+        *FOUNDATION,
+        *("gputree.backends.contract", "gputree.data.table", "gputree.tree"),
     },
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
     "gputree.rules.classifier": {

@@ -20,6 +20,7 @@ from gputree.backends.array_rows import (
     rows_of,
 )
 from gputree.backends.array_sums import ArrayHist, Tallied
+from gputree.backends.attribution import attribute
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -44,6 +45,7 @@ from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria, losses
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 
@@ -289,6 +291,24 @@ class ArrayBackend:
             moves = (xp.take(first_child, here) >= 0) & (here != before)
             pending = xp.take(pending, xp.nonzero(moves)[0])
         return self._lib.to_host(node)
+
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        leaves = [self.apply(tree, table) for tree in stack.trees]
+        return np.stack(leaves, axis=1).astype(np.int32)
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        xp, width = self._lib.xp, stack.width
+        total = self._put(np.tile(np.asarray(start, np.float64), (table.n_rows, 1)))
+        for number, first in enumerate(stack.column.tolist()):
+            leaf = self._put(self.apply(stack.trees[number], table))
+            added = xp.take(self._put(stack.values_of(number)), leaf, axis=0)
+            total[:, first : first + width] = total[:, first : first + width] + added
+        return self._lib.to_host(total)
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return attribute(stack, table, owner, background)
 
     # Lanes and costs.
 

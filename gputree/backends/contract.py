@@ -34,6 +34,7 @@ from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.runs import spread_out
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 Values: TypeAlias = Any
@@ -359,6 +360,29 @@ class Backend(Protocol):
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         """Where each row of a table of values ends: at a leaf, or at a node that cannot tell."""
+        ...
+
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        """The same for each tree of a stack, (rows, trees) int32; nodes by their numbers there."""
+        ...
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        """What each row adds up to, (rows, outputs) float64, from `start`, (outputs,), on.
+
+        The values of the nodes where a row ends are added one by one in the order of the trees, so
+        that the bits of the sum do not depend on who adds.
+        """
+        ...
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        """The Shapley values of each row, (rows, features, outputs): what its features add.
+
+        A column of the table counts as the feature `owner[column]`. What is not known of a row is
+        as in the rows of `background`, or goes by the weights of the branches. A row for which a
+        node has no branch is divided by weight.
+        """
         ...
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:

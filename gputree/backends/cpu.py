@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends import cpu_grow, cpu_levels, cpu_rate, cpu_route, cpu_slopes, cpu_values
+from gputree.backends import (
+    cpu_attribute,
+    cpu_grow,
+    cpu_levels,
+    cpu_predict,
+    cpu_rate,
+    cpu_route,
+    cpu_slopes,
+    cpu_values,
+)
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -27,7 +36,7 @@ from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
-from gputree.backends.cpu_values import CpuValues, as_matrix, floats
+from gputree.backends.cpu_values import CpuValues
 from gputree.backends.levels import tables_of
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
@@ -36,10 +45,11 @@ from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
-from gputree.kernels.cpu import histogram, predict, route, split, words
+from gputree.kernels.cpu import histogram, route, split, words
 from gputree.kernels.cpu import slopes as slope_kernels
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.runs import begins
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
@@ -314,30 +324,18 @@ class CpuBackend:
         return leaf
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        leaf = np.zeros(table.n_rows, np.int64)
-        used, column = np.unique(tree.feature, return_inverse=True)
-        arrays = [floats(table.columns[feature]) for feature in used if feature >= 0]
-        column = column - (len(used) - len(arrays))  # leaves test nothing
-        if not arrays:
-            return leaf
-        matrix = as_matrix([floats(column) for column in table.columns])
-        if matrix is not None:
-            column = tree.feature
-        else:
-            matrix = np.stack(arrays, axis=1)
-        args = [
-            matrix,
-            column.astype(np.int32),
-            tree.threshold,
-            tree.missing_slot,
-            tree.first_child,
-        ]
-        kernel = predict.apply
-        if (tree.level_start >= 0).any() or (tree.missing_slot == STAY).any():
-            kernel = predict.walk
-            args += [tree.n_children, tree.level_start, tree.level_slot]
-        self._workers.run(kernel, table.n_rows, *args, leaf, least=LEAST_ROWS)
-        return leaf
+        return cpu_predict.apply(self._workers, tree, table)
+
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        return cpu_predict.leaves_of(self._workers, stack, table)
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        return cpu_predict.sum_leaves(self._workers, stack, table, start)
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return cpu_attribute.attribute(self._workers, stack, table, owner, background)
 
     # Lanes and costs.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.backends.attribution import attribute
 from gputree.backends.contract import (
     Item,
     Kin,
@@ -65,6 +66,7 @@ from gputree.dtypes import (
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import coding, predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 BUCKETS = coding.BUCKETS
@@ -80,7 +82,8 @@ make_choose_child = cache(route.make_choose)
 make_add_up = cache(route.make_add_up)
 make_move = cache(route.make_move)
 make_encode = cache(coding.make_encode)
-make_apply = cache(predict.make_apply)
+make_leaves_of = cache(predict.make_leaves_of)
+make_sum_leaves = cache(predict.make_sum_leaves)
 
 
 @dataclass
@@ -469,36 +472,49 @@ class CudaBackend:
         return self._device.download(leaf)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        return self.apply_all([tree], table)[0].astype(np.int64)
+        return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
-    def apply_all(self, trees: Sequence[Tree], table: Table) -> HostArray:
-        """The leaf of each row in each tree, (trees, rows), by one launch."""
-        feature = np.concatenate([tree.feature for tree in trees])
-        used = np.unique(feature[feature >= 0])
-        if not used.size:
-            return np.zeros((len(trees), table.n_rows), np.int32)
-        held = self.hold([table.columns[at] for at in used.tolist()])
-        level_start, level_slot = _levels(trees)
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
+        has_levels, args = self._nodes(stack, table)
+        self._over(make_leaves_of(has_levels, STAY), table.n_rows, *args, leaf)
+        return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         upload = self._device.upload
-        leaf = self._device.empty(len(trees) * table.n_rows, np.int32)
-        self._over(
-            make_apply(bool((level_start >= 0).any()), STAY),
-            table.n_rows,
-            len(trees),
-            table.n_rows,
-            held.values,
-            upload(np.cumsum([0, *(tree.n_nodes for tree in trees[:-1])])),
-            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
-            upload(np.concatenate([tree.threshold for tree in trees])),
-            upload(np.concatenate([tree.missing_slot for tree in trees])),
-            upload(np.concatenate([tree.first_child for tree in trees])),
-            upload(level_start),
-            upload(level_slot),
-            leaf,
-        )
-        return self._device.download(leaf).reshape(len(trees), table.n_rows)
+        total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
+        has_levels, args = self._nodes(stack, table)
+        payload = stack.width, upload(stack.value), upload(stack.column)
+        self._over(make_sum_leaves(has_levels, STAY), table.n_rows, *args, *payload, total)
+        return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return attribute(stack, table, owner, background)
 
     # Helpers.
+
+    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
+        """Whether levels are tested, and what kernels that walk trees are told first."""
+        feature = stack.joined("feature")
+        # Where all trees are leaves, a column is brought that nobody looks at.
+        used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
+        held = self.hold([table.columns[at] for at in used.tolist()])
+        upload = self._device.upload
+        args = (
+            stack.n_trees,
+            table.n_rows,
+            held.values,
+            upload(stack.root),
+            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
+            upload(stack.joined("threshold")),
+            upload(stack.joined("missing_slot")),
+            upload(stack.joined("first_child")),
+            upload(stack.level_start),
+            upload(stack.joined("level_slot")),
+        )
+        return bool((stack.level_start >= 0).any()), args
 
     def _over(self, kernel: Any, n: int, *args: Any) -> None:
         """Launch a kernel whose threads stride over `n` items."""
@@ -786,14 +802,3 @@ def _not_above(cut: HostArray, dtype: Any) -> HostArray:
     """Cuts in the precision of the values, rounded down: the same values lie above them."""
     rounded = cut.astype(dtype)
     return np.where(rounded > cut, np.nextafter(rounded, rounded.dtype.type(-np.inf)), rounded)
-
-
-def _levels(trees: Sequence[Tree]) -> tuple[HostArray, HostArray]:
-    """Where the slots of each node's levels begin, and the slots, tree after tree."""
-    before = np.cumsum([0, *(len(tree.level_slot) for tree in trees[:-1])])
-    start = [
-        np.where(tree.level_start >= 0, tree.level_start + first, -1)
-        for tree, first in zip(trees, before, strict=True)
-    ]
-    slot = np.concatenate([tree.level_slot for tree in trees])
-    return np.concatenate(start).astype(np.int64), slot

@@ -14,7 +14,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
 from gputree.ensembles.inspection import permutation_importances, proximities
-from gputree.ensembles.members import Member, answers
+from gputree.ensembles.members import Member, added
 from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.estimators import parameters
@@ -219,11 +219,7 @@ class Averaging(Ensemble):
 
     def _mean(self, X: Any) -> HostArray:
         """The mean of what the trees answer, added in their order."""
-        table = self._table(X)
-        total: Any = 0.0
-        for found in answers(self._at(), self._members, table):
-            total = total + found
-        return np.asarray(total / len(self._members))
+        return added(self._at(), self._members, self._table(X)) / len(self._members)
 
 
 class AveragingClassifier(ClassifierMixin, Averaging):

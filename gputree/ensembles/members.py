@@ -1,6 +1,8 @@
 """The trees of an ensemble: where rows end in them, what they answer, and each as an estimator."""
 
 import copy
+import functools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -10,10 +12,12 @@ import numpy as np
 from gputree.arrays import to_numpy
 from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
-from gputree.estimators.base import TreeEstimator, shared_values
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import class_shares
+from gputree.prediction import sum_leaves, values_at
 from gputree.pruning.report import PruningReport
 from gputree.pruning.task import Ends
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 
@@ -54,12 +58,15 @@ def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Ite
     """What each tree says of the rows: shares of classes, or means; (rows, outputs)."""
     members = list(members)
     for member, (node, ends) in zip(members, walk(stem, members, table), strict=True):
-        value = values_of(stem, member.tree)
-        found = value[node]
-        if ends is not None:
-            row, mean = shared_values(ends, value)
-            found[row] = mean
-        yield found
+        yield values_at(node, ends, values_of(stem, member.tree))
+
+
+def added(stem: TreeEstimator, members: Sequence[Member], table: Table) -> HostArray:
+    """What the trees say of the rows, added up in their order; (rows, outputs)."""
+    if any(member.columns is not None for member in members):
+        return functools.reduce(operator.add, answers(stem, members, table), 0.0)
+    stack = Stack.of([m.tree for m in members], [values_of(stem, m.tree) for m in members])
+    return sum_leaves(stem._backend_for(table), stack, table, missing=stem.missing_)
 
 
 def values_of(stem: TreeEstimator, tree: Tree) -> HostArray:

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gputree.arrays import is_foreign, to_numpy
+from gputree.arrays import is_foreign
+from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
@@ -21,13 +22,14 @@ from gputree.data.table import Kind, Table
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
+from gputree.estimators.explainable import Explainable
 from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.report import FitReport
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
-from gputree.pruning.task import Ends
+from gputree.prediction import all_ends, values_at, walk_table
 from gputree.rules.from_tree import rules_of
 from gputree.rules.rule_set import RuleSet
 from gputree.tree.colours import node_colours
@@ -35,14 +37,15 @@ from gputree.tree.describe import Answers, Boxes, Branches
 from gputree.tree.export import tree_text
 from gputree.tree.graphviz import tree_dot
 from gputree.tree.plot import draw
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
-from gputree.tree.walk import spread, stopping, walk_on
+from gputree.tree.walk import Ends
 
 MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(Prunable):
+class TreeEstimator(Explainable, Prunable):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -288,6 +291,10 @@ class TreeEstimator(Prunable):
         """The statistics of rows whose answers have been read."""
         raise NotImplementedError
 
+    def _leaf_values(self) -> HostArray:
+        """What is predicted at each node, (nodes, outputs)."""
+        raise NotImplementedError
+
     # What is shown of a tree.
 
     def _boxes(
@@ -472,46 +479,28 @@ class TreeEstimator(Prunable):
 
     def _walk_table(self, tree: Tree, table: Table, missing: str) -> tuple[HostArray, Ends | None]:
         """The same for any tree and a table that has been read."""
-        n_cells = table.n_rows * table.n_features
-        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
-        node = choice.backend.apply(stopping(tree), table)
-        stopped = np.flatnonzero(~tree.is_leaf[node])
-        if not stopped.size:
-            return node, None
-
-        def read(column: int) -> HostArray:
-            return to_numpy(table.columns[column].values)[stopped]
-
-        if missing != "fractional":
-            node[stopped] = walk_on(tree, node[stopped], read)
-            return node, None
-        row, leaf, share = spread(tree, node[stopped], read)
-        # The leaf that has most of a row stands for it.
-        by_share = np.lexsort((np.arange(len(row)), -share, row))
-        first = by_share[np.searchsorted(row[by_share], np.arange(len(stopped)))]
-        node[stopped] = leaf[first]
-        return node, (stopped[row], leaf, share)
+        return walk_table(self._backend_for(table), tree, table, missing)
 
     def _ends(self, tree: Tree, table: Table, missing: str) -> Ends:
         """Where all rows of a table end: row, node and share for each end."""
-        node, several = self._walk_table(tree, table, missing)
-        row = np.arange(len(node))
-        if several is None:
-            return row, node, np.ones(len(node))
-        is_whole = np.ones(len(node), bool)
-        is_whole[several[0]] = False
-        whole = row[is_whole], node[is_whole], np.ones(int(is_whole.sum()))
-        row, node, share = (np.concatenate(part) for part in zip(whole, several, strict=True))
-        return row, node, share
+        return all_ends(self._backend_for(table), tree, table, missing)
+
+    def _backend_for(self, table: Table) -> Backend:
+        """What predicts a table of this size."""
+        n_cells = table.n_rows * table.n_features
+        return choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells).backend
 
     def _values(self, X: Any, value: HostArray) -> HostArray:
         """The values of leaves, (nodes, outputs), for each row of X."""
-        node, ends = self._walk(self._checked(X))
-        found = value[node]
-        if ends is not None:
-            row, mean = shared_values(ends, value)
-            found[row] = mean
-        return found
+        node, several = self._walk(self._checked(X))
+        return values_at(node, several, value)
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        value = self._leaf_values()
+        return Stack.of([self.tree_], [value]), np.zeros(value.shape[1])
+
+    def _has_outputs(self) -> bool:
+        return hasattr(self, "classes_") or self.tree_.value.shape[1] > 1
 
     def _checked(self, X: Any) -> Any:
         return checked(self, X)
@@ -547,12 +536,3 @@ def path_matrix(tree: Tree, node: HostArray) -> csr_matrix:
         row, node = row[node >= 0], node[node >= 0]
     rows, nodes = (np.concatenate(part) for part in zip(*steps, strict=True))
     return csr_matrix((np.ones(len(rows), np.int64), (rows, nodes)), shape=shape)
-
-
-def shared_values(ends: Ends, value: HostArray) -> tuple[HostArray, HostArray]:
-    """The rows that end in several leaves, and the mean of their values by share."""
-    row, leaf, share = ends
-    rows, place = np.unique(row, return_inverse=True)
-    mean = np.zeros((len(rows), *value.shape[1:]))
-    np.add.at(mean, place, share[:, None] * value[leaf])
-    return rows, mean

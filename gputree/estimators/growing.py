@@ -1,6 +1,7 @@
 """One fit: its table and target, and the trees that are grown on all of the rows or on some."""
 
 import copy
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -12,8 +13,9 @@ from gputree.data.dataset import Dataset
 from gputree.data.target import Target, weights_of
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
-from gputree.growth.builder import grow
+from gputree.growth.builder import Grown, Start, grow, grow_whole
 from gputree.growth.finish import Finish, finish
+from gputree.growth.rules import Rules
 from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -75,22 +77,51 @@ class Growing:
         self.heuristic |= set(columns[sorted(other.heuristic)].tolist())
 
     def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
-        """A tree for each target, by the random draws of its seed, in their order."""
-        for target, seed in zip(targets, seeds, strict=True):
-            yield self.grow(target, seed)
+        """A tree for each target, by the random draws of its seed, in their order.
+
+        As many are grown together as a backend has use for.
+        """
+        pairs = zip(targets, seeds, strict=True)
+        at_once = 2 * self.backend.n_lanes
+        while batch := list(itertools.islice(pairs, at_once)):
+            yield from self._grow_together(batch)
 
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
-        estimator, dataset, backend = self._estimator, self.dataset, self.backend
+        rules = self._rules_of(target, seed)
+        dataset = self.dataset
+        grown = grow(self.backend, dataset.data, dataset.bins, target, rules, self._budget)
+        return self._finished(grown, target, rules)
+
+    def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:
+        rules = [self._rules_of(target, seed) for target, seed in batch]
+        whole = None
+        if all(replace(own, seed=rules[0].seed) == rules[0] for own in rules):
+            data, bins = self.dataset.data, self.dataset.bins
+            starts = [
+                Start(self.backend.begin(data, bins, target), target.channels, target.totals)
+                for target, _ in batch
+            ]
+            whole = grow_whole(self.backend, starts, bins, rules[0], [own.seed for own in rules])
+        if whole is None:
+            for target, seed in batch:
+                yield self.grow(target, seed)
+            return
+        for grown, (target, _), own in zip(whole, batch, rules, strict=True):
+            yield self._finished(grown, target, own)
+
+    def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules
         if target is not self.target:  # shares of the weight are of another total
-            rules = estimator._rules(self._formula, target, dataset, self._y)
-        rules = replace(rules, seed=self.rules.seed if seed is None else seed)
-        grown = grow(backend, dataset.data, dataset.bins, target, rules, self._budget)
+            rules = self._estimator._rules(self._formula, target, self.dataset, self._y)
+        return replace(rules, seed=self.rules.seed if seed is None else seed)
+
+    def _finished(self, grown: Grown, target: Target, rules: Rules) -> Tree:
+        backend, estimator = self.backend, self._estimator
         leaf = np.empty(0) if target.label is not None else backend.leaves(grown.rows)
         at_values = estimator.thresholds == "value"
         how = Finish(self._impurity, rules.is_multiway, rules.missing, at_values)
-        held = backend.bytes_held(dataset.data, grown.rows) + grown.peak_bytes
+        held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
         self.heuristic |= set(grown.draft.heuristic)
         return finish(grown, target, leaf, how)

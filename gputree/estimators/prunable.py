@@ -25,8 +25,9 @@ from gputree.pruning.errors import by_impurity
 from gputree.pruning.methods import method_of
 from gputree.pruning.path import path_of
 from gputree.pruning.report import PruningReport
-from gputree.pruning.task import Ends, Method, Pruned, Sample, Task, needed
+from gputree.pruning.task import Method, Pruned, Sample, Task, needed
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Ends
 
 UNPRUNED: dict[str, Any] = {"pruning": None, "validation_fraction": None, "ccp_alpha": 0.0}
 

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
-from gputree.estimators.base import TreeEstimator, shared_values
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+from gputree.prediction import shared_values
 from gputree.tree.tree import Tree
 
 LARGEST_TARGET = 1e150  # squares of larger targets overflow
@@ -202,20 +203,20 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         node, ends = self._walk(self._checked(X))
         number = self.tree_.value.argmax(axis=1)[node]
         if ends is not None:
-            row, mean = shared_values(ends, self._shares())
+            row, mean = shared_values(ends, self._leaf_values())
             number[row] = mean.argmax(axis=1)
         return self._like(X, self.classes_[number])
 
     def predict_proba(self, X: Any) -> Array:
         """The share of each class in the leaf of each row, columns as in `classes_`."""
-        return self._like(X, self._values(X, self._shares()))
+        return self._like(X, self._values(X, self._leaf_values()))
 
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return self._like(X, np.log(self._values(X, self._shares())))
+            return self._like(X, np.log(self._values(X, self._leaf_values())))
 
-    def _shares(self) -> HostArray:
+    def _leaf_values(self) -> HostArray:
         check_is_fitted(self)
         return class_shares(self.tree_)
 
@@ -354,8 +355,11 @@ max_features_, missing_, backend_, device_
     def predict(self, X: Any) -> Array:
         """The mean target in the leaf of each row, (n_rows,) or (n_rows, n_outputs)."""
         check_is_fitted(self)
-        found = self._values(X, self.tree_.value)
+        found = self._values(X, self._leaf_values())
         return self._like(X, found[:, 0] if self.n_outputs_ == 1 else found)
+
+    def _leaf_values(self) -> HostArray:
+        return self.tree_.value
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

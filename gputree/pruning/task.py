@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Read
+from gputree.tree.walk import Ends, Read
 
 if TYPE_CHECKING:
     from gputree.pruning.report import PruningReport
-
-# Row, node where it ends and its share there, for each end; a row that is divided has several.
-Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,6 +137,15 @@ class Tree:
         return np.concatenate([np.full(1, -1, np.int32), parent])
 
     @property
+    def share(self) -> HostArray:
+        """What each node has of the weight of its parent's children; 1 for the root."""
+        parent, weight = self.parent[1:], self.weight[1:]
+        total = np.zeros(self.n_nodes)
+        np.add.at(total, parent, weight)
+        # Below a node without weight, nobody has a share.
+        return np.append(1.0, weight / np.where(total > 0, total, 1.0)[parent])
+
+    @property
     def depth(self) -> HostArray:
         """The number of splits above each node."""
         depth = np.zeros(self.n_nodes, np.int64)

@@ -6,14 +6,17 @@ missing values. From there on they are walked here, on the host: they are few.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
-from gputree.runs import owners, spread_out
+from gputree.runs import spread_out
 from gputree.tree.tree import Tree
 
 Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
+# Row, node where it ends and its share there, for each end; a row that is divided has several.
+Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
 
 def stopping(tree: Tree) -> Tree:
@@ -45,27 +48,37 @@ def slots_of(
 def walk_on(tree: Tree, node: HostArray, read: Read) -> HostArray:
     """Where rows end that a backend left at `node`, with the help of surrogates."""
     node = node.copy()
-    first = tree.first_surrogate()
     pending = np.flatnonzero(tree.n_surrogates[node] > 0)
     is_primary = np.zeros(len(pending), bool)  # backends have tried the first test
     while pending.size:
         here = node[pending]
-        slot = np.full(len(pending), STAY, np.int64)
-        for turn in range(-1, int(tree.n_surrogates[here].max(initial=0))):
-            if turn < 0:
-                open_ = is_primary & ~tree.is_leaf[here]
-            else:
-                open_ = (slot == STAY) & (turn < tree.n_surrogates[here])
-            at = np.flatnonzero(open_)
-            if at.size:
-                slot[at] = _test(tree, here[at], first, turn, pending[at], read)
-        unknown = slot == STAY
-        slot[unknown] = tree.missing_slot[here[unknown]]
+        slot = decided(tree, here, pending, is_primary, read)
         moves = (slot != STAY) & ~tree.is_leaf[here]
         node[pending[moves]] = tree.first_child[here[moves]] + slot[moves]
         pending = pending[moves]
         is_primary = np.ones(len(pending), bool)
     return node
+
+
+def decided(
+    tree: Tree, node: HostArray, row: HostArray, is_primary: HostArray, read: Read
+) -> HostArray:
+    """The child of each row at its node: by the node's own test if that is_primary, by the first
+    surrogate that knows, or as all whose value is missing.
+    """
+    first = tree.first_surrogate()
+    slot = np.full(len(node), STAY, np.int64)
+    for turn in range(-1, int(tree.n_surrogates[node].max(initial=0))):
+        if turn < 0:
+            open_ = is_primary & ~tree.is_leaf[node]
+        else:
+            open_ = (slot == STAY) & (turn < tree.n_surrogates[node])
+        at = np.flatnonzero(open_)
+        if at.size:
+            slot[at] = _test(tree, node[at], first, turn, row[at], read)
+    unknown = slot == STAY
+    slot[unknown] = tree.missing_slot[node[unknown]]
+    return slot
 
 
 def _test(
@@ -88,7 +101,7 @@ def _test(
     return slot
 
 
-def spread(tree: Tree, node: HostArray, read: Read) -> tuple[HostArray, HostArray, HostArray]:
+def spread(tree: Tree, node: HostArray, read: Read) -> Ends:
     """Follow every branch where a value is missing: row, leaf and share of the row, for each end.
 
     A branch takes the share that it has of the weight of its node.
@@ -124,8 +137,6 @@ def _branches(
 ) -> tuple[HostArray, HostArray, HostArray]:
     n = tree.n_children[node].astype(np.int64)
     child = spread_out(tree.first_child[node], n)
-    total = np.zeros(len(node))
-    np.add.at(total, owners(n), tree.weight[child])
-    part = np.repeat(share, n) * (tree.weight[child] / np.repeat(total, n))
+    part = np.repeat(share, n) * tree.share[child]
     taken = tree.weight[child] > 0
     return np.repeat(row, n)[taken], child[taken], part[taken]

@@ -1,6 +1,7 @@
 """Rows of values to leaves."""
 
 import numpy as np
+from numba import njit
 
 from gputree.kernels.cpu.jit import kernel
 
@@ -19,6 +20,22 @@ def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf
         leaf[row] = node
 
 
+@njit(nogil=True)
+def slot_of(value, node, threshold, missing_slot, n_children, level_start, level_slot):
+    """The child to which a node sends a value.
+
+    A slot that no child has says that the node does not know the level, or has no child for
+    missing values.
+    """
+    slot = n_children[node]
+    if not np.isnan(value):
+        if level_start[node] >= 0:
+            slot = level_slot[level_start[node] + np.int64(value)]
+        else:
+            slot = np.uint16(value > threshold[node])
+    return missing_slot[node] if slot >= n_children[node] else slot
+
+
 @kernel
 def walk(
     begin, end, matrix, column, threshold, missing_slot, first_child, n_children, level_start,
@@ -26,21 +43,15 @@ def walk(
 ):  # fmt: skip
     """The same where a node may test levels, and a row may stop at a node that cannot tell.
 
-    A slot that no child has says that the node does not know the level, or has no child for
-    missing values.
+    A slot that no child has says so.
     """
     for row in range(begin, end):
         node = 0
         while first_child[node] >= 0:
             value = matrix[row, column[node]]
-            slot = n_children[node]
-            if not np.isnan(value):
-                if level_start[node] >= 0:
-                    slot = level_slot[level_start[node] + np.int64(value)]
-                else:
-                    slot = np.uint16(value > threshold[node])
-            if slot >= n_children[node]:
-                slot = missing_slot[node]
+            slot = slot_of(
+                value, node, threshold, missing_slot, n_children, level_start, level_slot
+            )
             if slot >= n_children[node]:
                 break
             node = first_child[node] + slot

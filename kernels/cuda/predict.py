@@ -1,44 +1,88 @@
-"""Rows of values to leaves, for one tree or many."""
+"""Rows of values to leaves of many trees, and to the sum of what the leaves add."""
 
 import numpy as np
 
-from gputree.kernels.cuda.gpu import cuda, kernel
+from gputree.kernels.cuda.gpu import cuda, function, kernel
 
 
-def make_apply(has_levels, stay):
-    """Walk rows down trees that compare with thresholds and perhaps look levels up.
+def make_descend(has_levels, stay):
+    """Walk a row down a tree that compares with thresholds and perhaps looks levels up.
 
     A slot of `stay` says that the row ends where it is.
     """
 
+    @function
+    def descend(
+        row, n_rows, start, values, column, threshold, missing_slot, first_child, level_start,
+        level_slot,
+    ):  # fmt: skip
+        """The node, counted from `start`; column[node] is the block of values that a node tests."""
+        node = np.int64(0)
+        child = first_child[start]
+        while child >= 0:
+            at = start + node
+            value = values[column[at] * n_rows + row]
+            slot = 1 if value > threshold[at] else 0
+            is_known = value == value
+            if has_levels and is_known and level_start[at] >= 0:
+                slot = int(level_slot[level_start[at] + np.int64(value)])
+                is_known = slot != stay
+            if not is_known:
+                slot = int(missing_slot[at])
+            if slot == stay:
+                child = -1
+            else:
+                node = np.int64(child + slot)
+                child = first_child[start + node]
+        return node
+
+    return descend
+
+
+def make_leaves_of(has_levels, stay):
+    """The leaves of rows in all trees."""
+    descend = make_descend(has_levels, stay)
+
     @kernel
-    def apply(
+    def leaves_of(
         n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, level_start,
         level_slot, leaf,
     ):  # fmt: skip
-        """leaf[tree * n_rows + row]; column[node] is the block of values that a node tests."""
+        """leaf[tree * n_rows + row]."""
         row = np.int64(cuda.grid(1))
         while row < n_rows:
             for tree in range(n_trees):
-                start = root[tree]
-                node = np.int64(0)
-                child = first_child[start]
-                while child >= 0:
-                    at = start + node
-                    value = values[column[at] * n_rows + row]
-                    slot = 1 if value > threshold[at] else 0
-                    is_known = value == value
-                    if has_levels and is_known and level_start[at] >= 0:
-                        slot = int(level_slot[level_start[at] + np.int64(value)])
-                        is_known = slot != stay
-                    if not is_known:
-                        slot = int(missing_slot[at])
-                    if slot == stay:
-                        child = -1
-                    else:
-                        node = np.int64(child + slot)
-                        child = first_child[start + node]
-                leaf[tree * n_rows + row] = node
+                leaf[tree * n_rows + row] = descend(
+                    row, n_rows, root[tree], values, column, threshold, missing_slot, first_child,
+                    level_start, level_slot,
+                )  # fmt: skip
             row += cuda.gridsize(1)
 
-    return apply
+    return leaves_of
+
+
+def make_sum_leaves(has_levels, stay):
+    """The sums of what the leaves of rows add, tree after tree."""
+    descend = make_descend(has_levels, stay)
+
+    @kernel
+    def sum_leaves(
+        n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, level_start,
+        level_slot, width, leaf_value, output, total,
+    ):  # fmt: skip
+        """total[(output[tree] + i) * n_rows + row] += leaf_value[(root[tree] + leaf) * width + i].
+
+        Neighbouring rows have neighbouring sums, which a warp reads and writes at once.
+        """
+        row = np.int64(cuda.grid(1))
+        while row < n_rows:
+            for tree in range(n_trees):
+                node = root[tree] + descend(
+                    row, n_rows, root[tree], values, column, threshold, missing_slot, first_child,
+                    level_start, level_slot,
+                )  # fmt: skip
+                for i in range(width):
+                    total[(output[tree] + i) * n_rows + row] += leaf_value[node * width + i]
+            row += cuda.gridsize(1)
+
+    return sum_leaves

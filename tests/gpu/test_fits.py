@@ -13,6 +13,7 @@ from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 N_ROWS = 60 if SIMULATED else 1500
@@ -171,9 +172,9 @@ def test_many_trees_are_walked_at_once(weather):
         for depth in (1, 3)
     ]
     read = read_table(table)
-    found = cuda.CudaBackend(NumbaDevice()).apply_all(trees, read)
+    found = cuda.CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
     numpy = registry.choose(backend="numpy").backend
-    assert found.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
+    assert found.T.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):

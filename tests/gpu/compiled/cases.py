@@ -21,6 +21,7 @@ ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "level_start"), "i8"),
+    "output": "i8",
     **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
     **dict.fromkeys(("channel_plane", "channel_limbs", "rank", "n_right", "node", "leaf"), "i4"),
     **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
@@ -29,6 +30,7 @@ ARRAYS = {
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "level_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
+    **dict.fromkeys(("leaf_value", "total"), "f8"),
 }
 OTHERS = {"is_classes": "b1", "counts_rows": "b1", "least_share": "f8"}
 
@@ -129,10 +131,12 @@ def others() -> Iterator[Case]:
     for hist in ("i4", "i8"):
         arrays = {"own": hist, "above": hist, "hist": hist}
         yield Case(f"derive {hist}", tally.derive, TUNING.threads, arrays=arrays)
+    walks = {"leaves_of": predict.make_leaves_of, "sum_leaves": predict.make_sum_leaves}
     for value, has_levels in product(("f4", "f8"), (False, True)):
-        kernel = predict.make_apply(has_levels, STAY)
-        name = f"apply {value} {'levels' if has_levels else 'thresholds'}"
-        yield Case(name, kernel, TUNING.threads, arrays={"values": value})
+        for verb, make in walks.items():
+            name = f"{verb} {value} {'levels' if has_levels else 'thresholds'}"
+            kernel = make(has_levels, STAY)
+            yield Case(name, kernel, TUNING.threads, arrays={"values": value})
 
 
 def _added(has_limbs: bool) -> str:

@@ -1,0 +1,96 @@
+"""Estimators that tell what each feature has done to a prediction."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from gputree.backends.contract import Backend
+from gputree.data.inputs import read_table
+from gputree.data.schema import Schema
+from gputree.data.table import Table
+from gputree.dtypes import Array, HostArray
+from gputree.explain.shap import attributed, background_table, expected_sum
+from gputree.tree.stack import Stack
+
+
+class Explainable:
+    """Shapley values of what the leaves add up to."""
+
+    schema_: Schema
+    missing_: str
+
+    @property
+    def expected_value_(self) -> Any:
+        """What is predicted while nothing is known of a row: all branches by training weight.
+
+        A number for a regression with one output, (n_outputs,) or (n_classes,) otherwise. Goes
+        with `shap_values(X)`; with a background it is the mean prediction of the background.
+        """
+        check_is_fitted(self)
+        stack, start = self._added_up()
+        expected = start + expected_sum(stack)
+        return expected if self._has_outputs() else float(expected[0])
+
+    def shap_values(self, X: Any, method: str = "path", background: Any = None) -> Array:
+        """What each feature adds to the prediction of each row, as Shapley values.
+
+        They explain probabilities of a classifier and the values of a regression. Together with
+        what is expected, they add up to the prediction.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            The rows.
+        method : {'path', 'interventional'}, default='path'
+            What stands for a feature that is not known: all branches by their training weight, and
+            `expected_value_` is what is expected; or the values of the rows of `background`, and
+            the mean of their predictions is expected.
+        background : array-like or data frame, optional
+            Rows for 'interventional', such as 100 of the training.
+
+        Returns
+        -------
+        array of shape (n_rows, n_features), or (n_rows, n_features, n_classes or n_outputs)
+            The first for a regression with one output.
+
+        Examples
+        --------
+        >>> from gputree import DecisionTreeRegressor
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 4.0, 6.0]
+        >>> tree = DecisionTreeRegressor().fit(X, y)
+        >>> tree.expected_value_, tree.shap_values([[1, 1]]).tolist()
+        (2.5, [[2.75, 0.75]])
+        >>> tree.shap_values([[1, 1]], method="interventional", background=[[0, 0]]).tolist()
+        [[5.0, 1.0]]
+        """
+        check_is_fitted(self)
+        table = read_table(self._checked(X), like=self.schema_)
+        if background is not None:
+            background = self._checked(background)
+        others = background_table(method, background, self.schema_)
+        stack, start = self._added_up()
+        where = self._backend_for(table)
+        found = attributed(where, stack, table, others, start, self.missing_).values
+        return self._like(X, found if self._has_outputs() else found[:, :, 0])
+
+    # What estimators fill in.
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        """The trees and values that are explained, and what predictions start from."""
+        raise NotImplementedError
+
+    def _has_outputs(self) -> bool:
+        """Whether predictions have a column an output."""
+        raise NotImplementedError
+
+    def _checked(self, X: Any) -> Any:
+        """X, if a prediction can be made of it."""
+        raise NotImplementedError
+
+    def _backend_for(self, table: Table) -> Backend:
+        """What predicts a table of this size."""
+        raise NotImplementedError
+
+    def _like(self, X: Any, result: HostArray) -> Array:
+        """The result in the library of X."""
+        raise NotImplementedError

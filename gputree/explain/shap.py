@@ -1,0 +1,149 @@
+"""Shapley values of one tree or of many whose values add up.
+
+Knows trees, tables and the contract; must not know estimators. `docs/explain.md` has the maths.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gputree.backends.contract import Backend
+from gputree.backends.registry import choose
+from gputree.data.inputs import read_table
+from gputree.data.schema import Schema
+from gputree.data.table import Table
+from gputree.dtypes import HostArray
+from gputree.explain.surrogates import settled
+from gputree.prediction import sum_leaves
+from gputree.tree.stack import Stack
+from gputree.tree.tree import Tree
+
+METHODS = ("path", "interventional")
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What features add to predictions: expected + values.sum(axis=1) is the raw prediction."""
+
+    values: HostArray  # (rows, features, outputs)
+    expected: HostArray  # (outputs,) the prediction while nothing is known of a row
+
+
+def shap_values(
+    trees: Stack | Sequence[Tree],
+    X: Any,
+    *,
+    values: Sequence[HostArray] | None = None,
+    columns: Sequence[int] | None = None,
+    start: Any = None,
+    method: str = "path",
+    background: Any = None,
+    missing: str = "direction",
+    schema: Schema | None = None,
+    device: str = "auto",
+    backend: str | None = None,
+    n_jobs: int | None = None,
+) -> Attribution:
+    """The Shapley values of each row of X, for trees whose values add up.
+
+    Parameters
+    ----------
+    trees : Stack or sequence of Tree
+        What is explained.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The rows.
+    values : sequence of arrays, (n_nodes,) or (n_nodes, width) for each tree, optional
+        What the nodes add; the values of the trees by default. A Stack has its own.
+    columns : sequence of int, optional
+        The first output that each tree adds to; 0 by default. A Stack has its own.
+    start : array-like of shape (n_outputs,), optional
+        What predictions start from; part of what is expected.
+    method : {'path', 'interventional'}, default='path'
+        What stands for the value of a feature that is not known: all branches by their training
+        weight, or the values of the rows of `background`, one after another.
+    background : array-like or data frame, optional
+        Rows for 'interventional'. The time it takes is proportional to their number.
+    missing : str, default='direction'
+        What the trees do with missing values, as at their fit. With 'fractional' a missing value
+        is credited with nothing; with 'surrogate' the credit for a branch goes to the feature that
+        the node tests, whoever told the branch.
+    schema : Schema, optional
+        The columns of the training, by which X is read.
+    device, backend, n_jobs
+        Where and how to compute, as for estimators.
+
+    Returns
+    -------
+    Attribution
+
+    Examples
+    --------
+    >>> from gputree import DecisionTreeRegressor
+    >>> from gputree.explain import shap_values
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 4.0, 6.0]
+    >>> tree = DecisionTreeRegressor().fit(X, y).tree_
+    >>> found = shap_values([tree], [[1, 1]])
+    >>> found.expected.tolist(), found.values[:, :, 0].tolist()
+    ([2.5], [[2.75, 0.75]])
+    """
+    stack = trees if isinstance(trees, Stack) else Stack.of(trees, values, columns)
+    table = read_table(X, like=schema)
+    others = background_table(method, background, schema)
+    where = choose(device, backend, n_jobs=n_jobs, n_cells=table.n_rows * table.n_features)
+    return attributed(where.backend, stack, table, others, start, missing)
+
+
+def background_table(method: str, background: Any, schema: Schema | None) -> Table | None:
+    """The rows that stand for what is not known; None where weights do."""
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown; choose from {list(METHODS)}")
+    if method == "path":
+        if background is not None:
+            raise ValueError(
+                "background: method='path' goes by the weights of the training; leave it out, or "
+                "use method='interventional'"
+            )
+        return None
+    if background is None:
+        raise ValueError(
+            "background: method='interventional' takes what is not known from other rows; give "
+            "some, such as 100 rows of the training"
+        )
+    table = read_table(background, like=schema)
+    if not table.n_rows:
+        raise ValueError("background has no rows; give at least one")
+    return table
+
+
+def attributed(
+    backend: Backend,
+    stack: Stack,
+    table: Table,
+    background: Table | None = None,
+    start: Any = None,
+    missing: str = "direction",
+) -> Attribution:
+    """The Shapley values of the rows of a table that has been read."""
+    begin = np.zeros(stack.n_outputs) if start is None else np.asarray(start, np.float64)
+    if background is None:
+        expected = begin + expected_sum(stack)
+    else:
+        expected = sum_leaves(backend, stack, background, begin, missing).mean(axis=0)
+    plain, (rows, others), owner = settled(stack, (table, background))
+    assert rows is not None
+    return Attribution(backend.attribute(plain, rows, owner, others), expected)
+
+
+def expected_sum(stack: Stack) -> HostArray:
+    """What trees add up to, (outputs,), where every row goes down all branches by weight."""
+    total = np.zeros(stack.n_outputs)
+    for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
+        mean = stack.values_of(number).copy()
+        mean[~tree.is_leaf] = 0.0
+        parent, share = tree.parent, tree.share
+        for begin, end in reversed(tree.levels()[1:]):
+            np.add.at(mean, parent[begin:end], share[begin:end, None] * mean[begin:end])
+        total[first : first + stack.width] += mean[0]
+    return total

@@ -1,0 +1,106 @@
+"""Many trees one after another, with what each node adds to a prediction.
+
+Knows the arrays of trees; must not know how the trees were made nor what their sum means.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from gputree.dtypes import STAY, HostArray
+from gputree.runs import begins
+from gputree.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Trees whose values add up: a row adds `value` of the node where it ends, tree after tree.
+
+    Nodes are numbered through all trees: node `i` of tree `t` is `root[t] + i`. The values of tree
+    `t` are added to the outputs from `column[t]` on.
+    """
+
+    trees: tuple[Tree, ...]
+    value: HostArray  # (nodes of all trees, width) float64
+    column: HostArray  # (trees,) the first output that a tree adds to
+    n_outputs: int
+
+    @classmethod
+    def of(
+        cls,
+        trees: Sequence[Tree],
+        values: Sequence[HostArray] | None = None,
+        column: Sequence[int] | HostArray | None = None,
+        n_outputs: int | None = None,
+    ) -> Self:
+        """Stack trees with values, (nodes,) or (nodes, width) for each; their own by default.
+
+        Examples
+        --------
+        >>> from gputree import DecisionTreeRegressor
+        >>> from gputree.tree.stack import Stack
+        >>> tree = DecisionTreeRegressor().fit([[0], [1]], [3.0, 5.0]).tree_
+        >>> Stack.of([tree, tree], column=[0, 1]).value.tolist()
+        [[4.0], [3.0], [5.0], [4.0], [3.0], [5.0]]
+        """
+        if not trees:
+            raise ValueError("trees: a stack has at least one")
+        given = [tree.value for tree in trees] if values is None else list(values)
+        parts = [np.asarray(own, np.float64).reshape(len(own), -1) for own in given]
+        for tree, own in zip(trees, parts, strict=True):
+            if len(own) != tree.n_nodes:
+                raise ValueError(f"values: {len(own)} of them for a tree of {tree.n_nodes} nodes")
+        value = np.concatenate(parts)
+        first = np.zeros(len(trees), np.int64) if column is None else np.array(column, np.int64)
+        if len(first) != len(trees):
+            raise ValueError(f"column: {len(first)} numbers for {len(trees)} trees")
+        n_needed = int(first.max()) + value.shape[1]
+        n_outputs = n_needed if n_outputs is None else n_outputs
+        if first.min() < 0 or n_needed > n_outputs:
+            raise ValueError(f"column: trees add to outputs 0..{n_needed - 1} of {n_outputs}")
+        for array in (value, first):
+            array.setflags(write=False)
+        return cls(tuple(trees), value, first, n_outputs)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.trees)
+
+    @property
+    def width(self) -> int:
+        return int(self.value.shape[1])
+
+    @cached_property
+    def root(self) -> HostArray:
+        """(trees,) the number of each root."""
+        return begins(np.array([tree.n_nodes for tree in self.trees], np.int64))
+
+    @cached_property
+    def level_start(self) -> HostArray:
+        """(nodes,) where the slots of each node's levels begin in `level_slot`."""
+        before = begins(np.array([len(tree.level_slot) for tree in self.trees], np.int64))
+        start = [
+            np.where(tree.level_start >= 0, tree.level_start + first, -1)
+            for tree, first in zip(self.trees, before, strict=True)
+        ]
+        return np.concatenate(start).astype(np.int64)
+
+    def joined(self, name: str) -> HostArray:
+        """An array of all trees, one after another."""
+        return np.concatenate([getattr(tree, name) for tree in self.trees])
+
+    def values_of(self, tree: int) -> HostArray:
+        """The values of the nodes of one tree, (nodes, width)."""
+        begin = int(self.root[tree])
+        return self.value[begin : begin + self.trees[tree].n_nodes]
+
+    @cached_property
+    def may_stop(self) -> bool:
+        """Whether a row may need more than the tests of the nodes to get to a leaf."""
+        return any(
+            bool(tree.n_surrogates.any() or (tree.missing_slot[~tree.is_leaf] == STAY).any())
+            for tree in self.trees
+        )

@@ -1,0 +1,152 @@
+"""Rows of values to the leaves of many trees that compare with thresholds.
+
+A value takes part in all trees only by how many of their thresholds lie below it. So rows are coded
+once, a block at a time, and trees are walked with 16-bit codes while the block is in the cache. A
+node is one word: its column, then its threshold's number, then its first child. `code > number`
+goes to the second child; a leaf is its own child and has a number that no code exceeds. So a step
+has no branch, and rows are walked LANES at a time, each waiting for memory while others compute.
+"""
+
+import numpy as np
+from numba import njit
+
+from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.predict import walk
+
+LANES = 8
+BLOCK_ROWS = 256  # with 56 columns their codes take 28 KB; 1024 rows are no quicker
+HIGHEST = np.uint16(65_535)  # above all thresholds: missing values that go to the second child
+COLUMN = np.uint64(0xFFFF)
+NUMBER_BITS = np.uint64(16)
+CHILD_BITS = np.uint64(32)
+
+
+@njit(nogil=True, inline="always")
+def step(word, codes):
+    """The node to which the node of a word sends a row of codes."""
+    number = np.uint16(word >> NUMBER_BITS)
+    return (word >> CHILD_BITS) + np.uint64(codes[word & COLUMN] > number)
+
+
+@kernel
+def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, place, code):
+    """Codes (rows, columns) of a block: how many cuts of a column's feature lie below a value.
+
+    Columns of one feature are neighbours and differ in the code of a missing value: the lowest, or
+    the highest if is_high. The cuts of a feature go on with infinities to a power of two less one.
+    """
+    n_rows = matrix.shape[0]
+    for column in range(feature.shape[0]):
+        line = matrix[:, feature[column]]
+        if column == 0 or feature[column] != feature[column - 1]:
+            cuts = cut[first_cut[column] :]
+            place[:n_rows] = 0
+            half = np.int32(1 << n_steps[column]) >> 1
+            while half > 0:
+                for row in range(n_rows):
+                    is_above = line[row] > cuts[place[row] + half - 1]
+                    place[row] += half if is_above else np.int32(0)
+                half >>= 1
+        for row in range(n_rows):
+            code[row, column] = place[row]
+        if is_high[column]:
+            for row in range(n_rows):
+                if line[row] != line[row]:
+                    code[row, column] = HIGHEST
+
+
+@kernel
+def descend(word, least_depth, code, n_rows, node):
+    """The leaf of each row of codes; none is less than `least_depth` splits away from the root.
+
+    Rows beyond `n_rows`, up to a multiple of LANES, have any codes and end anywhere.
+    """
+    for row in range(0, n_rows, LANES):
+        a = b = c = d = e = f = g = h = np.uint64(0)
+        for _ in range(least_depth):
+            a, b = step(word[a], code[row]), step(word[b], code[row + 1])
+            c, d = step(word[c], code[row + 2]), step(word[d], code[row + 3])
+            e, f = step(word[e], code[row + 4]), step(word[f], code[row + 5])
+            g, h = step(word[g], code[row + 6]), step(word[h], code[row + 7])
+        moved = np.uint64(1)
+        while moved:
+            i, j = step(word[a], code[row]), step(word[b], code[row + 1])
+            k, q = step(word[c], code[row + 2]), step(word[d], code[row + 3])
+            m, n = step(word[e], code[row + 4]), step(word[f], code[row + 5])
+            o, p = step(word[g], code[row + 6]), step(word[h], code[row + 7])
+            moved = (a ^ i) | (b ^ j) | (c ^ k) | (d ^ q) | (e ^ m) | (f ^ n) | (g ^ o) | (h ^ p)
+            a, b, c, d, e, f, g, h = i, j, k, q, m, n, o, p
+        node[row], node[row + 1], node[row + 2], node[row + 3] = a, b, c, d
+        node[row + 4], node[row + 5], node[row + 6], node[row + 7] = e, f, g, h
+
+
+@kernel
+def add_values(node, value, output, total):
+    """Add value[node[row]] to total[row, output:]."""
+    for row in range(total.shape[0]):
+        for at in range(value.shape[1]):
+            total[row, output + at] += value[node[row], at]
+
+
+@kernel
+def leaves_of(begin, end, matrix, columns, word, root, least_depth, leaf):
+    """leaf[row, tree], for rows of a matrix (rows, features)."""
+    code = np.empty((BLOCK_ROWS, columns[0].shape[0]), np.uint16)
+    place = np.empty(BLOCK_ROWS, np.int32)
+    node = np.empty(BLOCK_ROWS, np.uint64)
+    for first in range(begin, end, BLOCK_ROWS):
+        n_rows = min(BLOCK_ROWS, end - first)
+        code_rows(matrix[first : first + n_rows], *columns, place, code)
+        for tree in range(root.shape[0]):
+            descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
+            for row in range(n_rows):
+                leaf[first + row, tree] = node[row]
+
+
+@kernel
+def sum_leaves(begin, end, matrix, columns, word, root, least_depth, value, output, total):
+    """Add value[root[tree] + leaf] to total[row, output[tree]:], tree after tree."""
+    code = np.empty((BLOCK_ROWS, columns[0].shape[0]), np.uint16)
+    place = np.empty(BLOCK_ROWS, np.int32)
+    node = np.empty(BLOCK_ROWS, np.uint64)
+    for first in range(begin, end, BLOCK_ROWS):
+        n_rows = min(BLOCK_ROWS, end - first)
+        code_rows(matrix[first : first + n_rows], *columns, place, code)
+        for tree in range(root.shape[0]):
+            descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
+            sums = total[first : first + n_rows]
+            add_values(node, value[root[tree] :], output[tree], sums)
+
+
+@kernel
+def walk_tree(root, block, nodes, node):
+    """The node where each row of a block ends in the tree of this root, as `predict.walk` finds."""
+    column, threshold, missing_slot, first_child, n_children, level_start, level_slot = nodes
+    walk(
+        0, block.shape[0], block, column[root:], threshold[root:], missing_slot[root:],
+        first_child[root:], n_children[root:], level_start[root:], level_slot, node,
+    )  # fmt: skip
+
+
+@kernel
+def walked_leaves_of(begin, end, matrix, nodes, root, leaf):
+    """The same as `leaves_of` for trees of any kind."""
+    node = np.empty(BLOCK_ROWS, np.int64)
+    for first in range(begin, end, BLOCK_ROWS):
+        block = matrix[first : min(first + BLOCK_ROWS, end)]
+        for tree in range(root.shape[0]):
+            walk_tree(root[tree], block, nodes, node)
+            for row in range(block.shape[0]):
+                leaf[first + row, tree] = node[row]
+
+
+@kernel
+def walked_sum_leaves(begin, end, matrix, nodes, root, value, output, total):
+    """The same as `sum_leaves` for trees of any kind."""
+    node = np.empty(BLOCK_ROWS, np.int64)
+    for first in range(begin, end, BLOCK_ROWS):
+        block = matrix[first : min(first + BLOCK_ROWS, end)]
+        sums = total[first : min(first + BLOCK_ROWS, end)]
+        for tree in range(root.shape[0]):
+            walk_tree(root[tree], block, nodes, node)
+            add_values(node, value[root[tree] :], output[tree], sums)
