@@ -1,5 +1,6 @@
 """Decision trees with histogram kernels: the same model, byte for byte, on every backend."""
 
+from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 from gputree.data.dataset import Dataset
 from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
@@ -39,6 +40,8 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "ID3Classifier",
     "ModelFileError",
     "RandomForestClassifier",

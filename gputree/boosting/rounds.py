@@ -64,20 +64,21 @@ class Rounds:
         loss: Loss | Objective,
         recipe: Recipe,
         refine: Refine | None = None,
+        inside: HostArray | None = None,
     ) -> None:
-        """`start` has the predictions to begin with, (outputs, rows)."""
+        """`start` has the predictions to begin with, (outputs, rows).
+
+        Trees see only the rows `inside`; the others are predicted all the same.
+        """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
+        self.inside = inside
         self.margins: Margins = backend.margins(start, y, weight)
         self.peak_bytes = 0
 
     def next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
-        takes_part = None
-        if self.recipe.row_share < 1.0:
-            takes_part = sampling.taken(
-                self.recipe.seed, number, len(self.y), self.recipe.row_share
-            )
+        takes_part = self._sample(number)
         trees, steps = [], []
         for output, slopes in enumerate(self._slopes(takes_part)):
             grown, rules = self._grow(slopes, tree=number * SPAN + output)
@@ -93,6 +94,14 @@ class Rounds:
                 rows = self._passed_on(grown, ~takes_part)
                 self.backend.renew(self.margins, output, rows, by_node)
         return trees
+
+    def _sample(self, number: int) -> HostArray | None:
+        """The rows that a round sees; None for all."""
+        share = self.recipe.row_share
+        if share == 1.0:
+            return self.inside
+        drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
+        return drawn if self.inside is None else drawn & self.inside
 
     def predictions(self) -> HostArray:
         """What the model says of its own rows so far, (outputs, rows)."""
@@ -125,7 +134,7 @@ class Rounds:
         if recipe.column_share < 1.0:
             n = max(1, round(recipe.column_share * n_features))
             columns = (
-                sampling.feature_ranks(sampling.root_key(~recipe.seed, tree), n_features)[0] < n
+                sampling.feature_ranks(~sampling.root_key(recipe.seed, tree), n_features)[0] < n
             )
         return Rules(
             formula="between",

@@ -94,9 +94,7 @@ class AdaBoost(Ensemble):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         parameters.truth("resample", self.resample)
-        rate = parameters.real("learning_rate", self.learning_rate, 0.0)
-        if not 0.0 < rate < math.inf:
-            raise ValueError(f"learning_rate={rate!r}: a number above 0 is needed")
+        parameters.positive("learning_rate", self.learning_rate)
 
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
         """Weights are shares of their sum, which is rounded once and in no particular order."""

@@ -219,7 +219,8 @@ class Averaging(Ensemble):
 
     def _mean(self, X: Any) -> HostArray:
         """The mean of what the trees answer, added in their order."""
-        return added(self._at(), self._members, self._table(X)) / len(self._members)
+        table = self._table(X)
+        return added(self._at(), self._members, table) / len(self._members)
 
 
 class AveragingClassifier(ClassifierMixin, Averaging):

@@ -20,7 +20,7 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
-from gputree.ensembles.members import Estimators, Member, walk
+from gputree.ensembles.members import Estimators, Member, Members, walk
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
@@ -39,6 +39,7 @@ class Run:
     kept: list[Member]  # of an earlier fit, that a warm start keeps
     members: list[Member] = field(default_factory=list)
     learned: dict[str, Any] = field(default_factory=dict)  # attributes of the ensemble
+    trees_a_step: int = 1  # that make one of n_estimators
 
     @property
     def everyone(self) -> list[Member]:
@@ -55,7 +56,7 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
     schema_: Schema
     n_features_in_: int
     _stem: TreeEstimator
-    _members: list[Member]
+    _members: Members
     _seed: int
 
     @with_callbacks
@@ -86,12 +87,7 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
         self._check_parameters()
         stem = self._new_stem()
         growing = Growing(stem, X, y, sample_weight)
-        run = self._begin(growing, stem)
-        self._fill(run, callbacks)
-        growing.backend.release()
-        # Nothing is written before everything has worked: a failed fit leaves the old model whole.
-        self._keep(run, X, start)
-        return self
+        return self._run(self._begin(growing, stem), X, callbacks, start)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row of X reaches in each tree, (n_rows, n_trees)."""
@@ -172,18 +168,32 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
         if arrays:
             raise ModelFileError("the file holds unknown arrays")
 
+    def _restore_target(self, header: dict[str, Any]) -> None:
+        """Take from a file what the ensemble knows of its target and the trees do not."""
+
+    def _n_steps(self) -> int:
+        """How many of n_estimators there are."""
+        return len(self._members)
+
     # Steps of a fit.
+
+    def _run(self, run: Run, X: Any, callbacks: Any, start: float) -> Self:
+        self._fill(run, callbacks)
+        run.growing.backend.release()
+        # Nothing is written before everything has worked: a failed fit leaves the old model whole.
+        self._keep(run, X, start)
+        return self
 
     def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
         """A new run, or one that goes on from the trees that there are."""
         if not (self.warm_start and hasattr(self, "_members")):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Run(growing, stem, seed, [])
-        n = len(self._members)
+        n = self._n_steps()
         if self.n_estimators < n:
             raise ValueError(
                 f"n_estimators={self.n_estimators}: with warm_start=True it must be at least the "
-                f"{n} trees that there are; set warm_start=False to begin anew"
+                f"{n} that there are; set warm_start=False to begin anew"
             )
         if self.n_estimators == n:
             warnings.warn(
@@ -203,7 +213,7 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
 
     def _fill(self, run: Run, callbacks: Any) -> None:
         """Grow the trees of a run, telling of each."""
-        n, n_kept = self.n_estimators, len(run.kept)
+        n, n_kept = self.n_estimators * run.trees_a_step, len(run.kept)
         for name, value in run.growing.learned.items():
             setattr(run.stem, name, value)
         run.stem.missing_ = run.stem.missing
@@ -238,7 +248,7 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
         stem._keep_columns(X, dataset)
         stem.backend_, stem.device_ = backend.name, backend.device
         self._take_from(stem)
-        self._stem, self._members, self._seed = stem, run.everyone, run.seed
+        self._stem, self._members, self._seed = stem, Members(run.everyone), run.seed
         for name, value in run.learned.items():
             setattr(self, name, value)
         seconds = dict(backend.seconds)

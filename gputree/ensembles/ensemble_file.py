@@ -11,7 +11,7 @@ import numpy as np
 
 from gputree.data.schema import Schema
 from gputree.dtypes import HostArray
-from gputree.ensembles.members import Member
+from gputree.ensembles.members import Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import model_file
 from gputree.estimators.base import TreeEstimator
@@ -47,7 +47,8 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
     members = _members(arrays, schema)
     _fit_stem(stem, header, members)
     ensemble._take_from(stem)
-    ensemble._stem, ensemble._members = stem, members
+    ensemble._restore_target(header)
+    ensemble._stem, ensemble._members = stem, Members(members)
     others = {name: array for name, array in arrays.items() if name not in _own_names(members)}
     ensemble._restore_extras(others)
     # A model has one form only: what would be described in another way is not a model of ours.

@@ -1,5 +1,6 @@
 """Every ensemble, for those who look one up by its name."""
 
+from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
 from gputree.ensembles.forests import (
@@ -14,4 +15,5 @@ ENSEMBLES = (
     *(BaggingClassifier, BaggingRegressor),
     *(RandomForestClassifier, RandomForestRegressor),
     *(ExtraTreesClassifier, ExtraTreesRegressor),
+    *(GradientBoostingClassifier, GradientBoostingRegressor),
 )

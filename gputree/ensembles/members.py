@@ -43,6 +43,22 @@ class Member:
         return np.bincount(self.columns, own, minlength=n_features)
 
 
+class Members(list[Member]):
+    """The trees of a fitted ensemble, which remember how they lie one after another."""
+
+    _stack: Stack | None = None
+
+    def stack(self, values: Sequence[HostArray], columns: Sequence[int] | None = None) -> Stack:
+        """The trees with what their nodes add to which output, put together at the first call."""
+        if self._stack is None:
+            self._stack = Stack.of([member.tree for member in self], values, columns)
+        return self._stack
+
+    def __reduce__(self) -> tuple[type["Members"], tuple[list[Member]]]:
+        """Copies put the trees together again."""
+        return Members, (list(self),)
+
+
 def walk(
     stem: TreeEstimator, members: Iterable[Member], table: Table
 ) -> Iterator[tuple[HostArray, Ends | None]]:
@@ -61,11 +77,11 @@ def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Ite
         yield values_at(node, ends, values_of(stem, member.tree))
 
 
-def added(stem: TreeEstimator, members: Sequence[Member], table: Table) -> HostArray:
+def added(stem: TreeEstimator, members: Members, table: Table) -> HostArray:
     """What the trees say of the rows, added up in their order; (rows, outputs)."""
     if any(member.columns is not None for member in members):
         return functools.reduce(operator.add, answers(stem, members, table), 0.0)
-    stack = Stack.of([m.tree for m in members], [values_of(stem, m.tree) for m in members])
+    stack = members.stack([values_of(stem, member.tree) for member in members])
     return sum_leaves(stem._backend_for(table), stack, table, missing=stem.missing_)
 
 

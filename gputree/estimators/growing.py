@@ -38,7 +38,7 @@ class Growing:
         estimator._check_table(self.dataset)
         self.rules = estimator._rules(self._formula, self.target, self.dataset, self._y)
         self.backend = Timed(self.dataset.backend)
-        self._budget = min(budget, self.backend.room_for_hists() or budget)
+        self.budget = min(budget, self.backend.room_for_hists() or budget)
         self._compiled_before = self.backend.compile_seconds
         self.peak_bytes = 0
         self.heuristic: set[int] = set()  # columns whose levels were divided by a heuristic
@@ -90,7 +90,7 @@ class Growing:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
         dataset = self.dataset
-        grown = grow(self.backend, dataset.data, dataset.bins, target, rules, self._budget)
+        grown = grow(self.backend, dataset.data, dataset.bins, target, rules, self.budget)
         return self._finished(grown, target, rules)
 
     def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:

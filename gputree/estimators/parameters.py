@@ -50,6 +50,21 @@ def share_above_zero(name: str, value: Any) -> float:
     return float(value)
 
 
+def share(name: str, value: Any) -> float:
+    """Check a share of something, all of it at most."""
+    if not (is_whole(value) or is_fraction(value)) or not 0.0 < value <= 1.0:
+        raise ValueError(f"{name}={value!r}: a share above 0 and at most 1 is needed")
+    return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """Check a finite number above 0."""
+    found = real(name, value, 0.0)
+    if not 0.0 < found < math.inf:
+        raise ValueError(f"{name}={value!r}: a number above 0 is needed")
+    return found
+
+
 def truth(name: str, value: Any) -> None:
     """Check a switch."""
     if not isinstance(value, bool | np.bool_):

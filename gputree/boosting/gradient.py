@@ -1,0 +1,464 @@
+"""GradientBoostingClassifier and GradientBoostingRegressor."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import column_or_1d
+
+from gputree.boosting.losses import Named, for_classes, for_numbers, shares
+from gputree.boosting.model import GradientBoosting
+from gputree.boosting.rounds import Objective
+from gputree.data.kinds import CategoricalFeatures
+from gputree.dtypes import Array, HostArray
+from gputree.errors import ModelFileError
+from gputree.estimators import parameters
+from gputree.estimators.base import like
+from gputree.estimators.targets import class_factors, read_labels, read_target
+from gputree.estimators.trees import LARGEST_TARGET
+from gputree.formulas import LOSSES
+from gputree.tree.plain import from_plain
+
+NUMBER_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson")
+
+
+class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
+    """Gradient boosting for classes.
+
+    Trees are added in rounds: each is fitted to the slopes of the deviance at the predictions so
+    far, one tree a round for two classes and one a class for more. Slopes are integers, so the
+    model is the same on every backend.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        The number of rounds.
+    learning_rate : float, default=0.1
+        What the values of leaves are multiplied by.
+    max_depth : int or None, default=6
+        The largest depth of a tree.
+    max_leaf_nodes : int or None, default=None
+        With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+    min_samples_leaf : int, default=1
+        The least number of rows in a leaf. More than 1 takes some more time.
+    min_child_weight : float, default=1.0
+        The least curvature of the loss in a leaf, summed over its rows; at even odds a row has a
+        quarter.
+    min_split_gain : float, default=0.0
+        What a split must at least lower the loss by, times 2.
+    l2_regularization : float, default=1.0
+        Added to the curvature of each leaf, which makes its value smaller.
+    subsample : float, default=1.0
+        The chance of a row to take part in a round.
+    colsample_bytree : float, default=1.0
+        The share of the features that a tree may test.
+    max_features : int, float, 'sqrt', 'log2' or None, default=None
+        The number of features to try at each node.
+    class_weight : dict, 'balanced' or None, default=None
+        Weights of the classes.
+    early_stopping : bool, default=False
+        Whether to stop when the loss on other rows does not get smaller any more: those given to
+        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
+    validation_fraction : float, default=0.1
+        The share of the rows that early stopping holds out.
+    n_iter_no_change : int, default=10
+        How many rounds without a smaller loss end a fit.
+    tol : float, default=1e-7
+        What a loss must get smaller by to count.
+    categorical_features : 'from_dtype', None, or array-like of bool, int or str
+        Which columns hold categories, as in scikit-learn's HistGradientBoosting.
+    missing : {'direction', 'category'}, default='direction'
+        Missing values go to the side that lowers the loss more, or are a level of their own.
+    unknown_category : {'missing', 'error'}, default='missing'
+        What becomes of levels that were not seen at fit, as in `DecisionTreeClassifier`.
+    max_bins : int, default=255
+        The most bins a feature is cut into.
+    warm_start : bool, default=False
+        Whether to add rounds to the model that is there.
+    random_state : int, RandomState or None, default=None
+        The seed of the samples.
+    verbose : int, default=0
+        Whether to show how far the fit has come and how long it will take.
+    histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_iter_ : int
+        The number of rounds.
+    estimators_ : sequence of DecisionTreeRegressor
+        The trees, round by round, made when asked for.
+    feature_importances_ : ndarray of shape (n_features,)
+        The share of each feature in what all splits gained.
+    validation_score_ : ndarray of shape (n_rounds,)
+        The mean deviance on other rows after each round, where there are such rows.
+    fit_report_ : FitReport
+        Where the fit ran and why, seconds a phase, rows, peak bytes.
+    n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import GradientBoostingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GradientBoostingClassifier(20, max_depth=3).fit(X, y)
+    >>> model.predict(X[:2])
+    array([0, 0])
+    >>> model.n_iter_, len(model.estimators_)
+    (20, 60)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        learning_rate: float = 0.1,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_child_weight: float = 1.0,
+        min_split_gain: float = 0.0,
+        l2_regularization: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_features: int | float | str | None = None,
+        class_weight: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.l2_regularization = l2_regularization
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def decision_function(self, X: Any) -> Array:
+        """The log-odds of the second of two classes, or the logits of all, (n_rows, n_classes)."""
+        raw = self._raw(X)
+        return like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class."""
+        return like(X, shares(self._raw(X)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The natural logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return like(X, np.log(shares(self._raw(X))))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class; the first in `classes_` if several are."""
+        return like(X, self._labels(self._raw(X)))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """The probabilities after one, two, ... rounds."""
+        for raw in self._staged_raw(X):
+            yield like(X, shares(raw))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The classes after one, two, ... rounds."""
+        for raw in self._staged_raw(X):
+            yield like(X, self._labels(raw))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """What the trees add up to after one, two, ... rounds."""
+        for raw in self._staged_raw(X):
+            yield like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
+
+    def _labels(self, raw: HostArray) -> HostArray:
+        place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
+        return self.classes_[place]
+
+    def _n_outputs(self, learned: dict[str, Any]) -> int:
+        n_classes = len(learned["classes_"])
+        return n_classes if n_classes > 2 else 1
+
+    def _read_target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
+        classes, number = read_labels(y, n_rows, type(self).__name__)
+        factor = class_factors(self.class_weight, "data", classes, number, weight)
+        if factor is not None:
+            weight = factor[number] if weight is None else weight * factor[number]
+        learned = {"classes_": classes, "n_classes_": len(classes)}
+        return number.astype(np.float64), weight, learned
+
+    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+        label = column_or_1d(read_target(y, n_rows, type(self).__name__))
+        classes = learned["classes_"]
+        place = np.searchsorted(classes, label)
+        unseen = classes[np.minimum(place, len(classes) - 1)] != label
+        if unseen.any():
+            raise ValueError(f"y_val has the label {label[unseen][0]!r}, which y does not have")
+        return place.astype(np.float64)
+
+    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+        return for_classes(len(learned["classes_"]))
+
+    def _restore_target(self, header: dict[str, Any]) -> None:
+        classes = from_plain(header["classes"])
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
+            raise ModelFileError("the class labels are not labels")
+        if len(set(classes.tolist())) < len(classes):
+            raise ModelFileError("a class label occurs twice")
+        self.classes_, self.n_classes_ = classes, len(classes)
+
+
+class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
+    """Gradient boosting for numbers.
+
+    Trees are added in rounds: each is fitted to the slopes of a loss at the predictions so far.
+    Slopes are integers, so the model is the same on every backend.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        The number of rounds.
+    loss : str or function, default='squared_error'
+        'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
+        others; 'quantile'; 'poisson' for counts, whose logarithm the trees add up to. A function of
+        y and the predictions so far returns the slope and the curvature of a loss for each row;
+        trees then start from 0.
+    alpha : float, default=0.9
+        The quantile, or the share of the residuals around the median that are small for 'huber'.
+    learning_rate : float, default=0.1
+        What the values of leaves are multiplied by.
+    max_depth : int or None, default=6
+        The largest depth of a tree.
+    max_leaf_nodes : int or None, default=None
+        With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+    min_samples_leaf : int, default=1
+        The least number of rows in a leaf. More than 1 takes some more time for 'poisson', for
+        functions and where rows have weights.
+    min_child_weight : float, default=1.0
+        The least curvature of the loss in a leaf: its weight, but for 'poisson' and functions.
+    min_split_gain : float, default=0.0
+        What a split must at least lower the loss by, times 2.
+    l2_regularization : float, default=1.0
+        Added to the curvature of each leaf, which makes its value smaller. Leaves of
+        'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
+    subsample : float, default=1.0
+        The chance of a row to take part in a round.
+    colsample_bytree : float, default=1.0
+        The share of the features that a tree may test.
+    max_features : int, float, 'sqrt', 'log2' or None, default=None
+        The number of features to try at each node.
+    early_stopping : bool, default=False
+        Whether to stop when the loss on other rows does not get smaller any more: those given to
+        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
+    validation_fraction : float, default=0.1
+        The share of the rows that early stopping holds out.
+    n_iter_no_change : int, default=10
+        How many rounds without a smaller loss end a fit.
+    tol : float, default=1e-7
+        What a loss must get smaller by to count.
+    categorical_features : 'from_dtype', None, or array-like of bool, int or str
+        Which columns hold categories, as in scikit-learn's HistGradientBoosting.
+    missing : {'direction', 'category'}, default='direction'
+        Missing values go to the side that lowers the loss more, or are a level of their own.
+    unknown_category : {'missing', 'error'}, default='missing'
+        What becomes of levels that were not seen at fit, as in `DecisionTreeRegressor`.
+    max_bins : int, default=255
+        The most bins a feature is cut into.
+    warm_start : bool, default=False
+        Whether to add rounds to the model that is there.
+    random_state : int, RandomState or None, default=None
+        The seed of the samples.
+    verbose : int, default=0
+        Whether to show how far the fit has come and how long it will take.
+    histogram_budget, device, backend, n_jobs
+        As in `DecisionTreeRegressor`.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        The number of rounds.
+    estimators_ : sequence of DecisionTreeRegressor
+        The trees, made when asked for.
+    feature_importances_ : ndarray of shape (n_features,)
+        The share of each feature in what all splits gained.
+    validation_score_ : ndarray of shape (n_rounds,)
+        The mean loss on other rows after each round, where there are such rows.
+    fit_report_ : FitReport
+        Where the fit ran and why, seconds a phase, rows, peak bytes.
+    n_features_in_, feature_names_in_, missing_, backend_, device_
+        As in `DecisionTreeRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(50, max_depth=3).fit(X, y)
+    >>> bool(model.score(X, y) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        loss: Any = "squared_error",
+        alpha: float = 0.9,
+        learning_rate: float = 0.1,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_child_weight: float = 1.0,
+        min_split_gain: float = 0.0,
+        l2_regularization: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_features: int | float | str | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.loss = loss
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.l2_regularization = l2_regularization
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_features = max_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.n_jobs = n_jobs
+
+    def predict(self, X: Any) -> Array:
+        """What the trees add up to for each row; its exponential for 'poisson'."""
+        return like(X, self._answer(self._raw(X)))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """The predictions after one, two, ... rounds."""
+        for raw in self._staged_raw(X):
+            yield like(X, self._answer(raw))
+
+    def _answer(self, raw: HostArray) -> HostArray:
+        return np.asarray(LOSSES.exp(raw[0]) if self.loss == "poisson" else raw[0])
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not callable(self.loss):
+            parameters.one_of("loss", self.loss, dict.fromkeys(NUMBER_LOSSES))
+        parameters.open_share("alpha", self.alpha)
+
+    def _read_target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
+        return self._numbers(y, n_rows, "y"), weight, {}
+
+    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+        return self._numbers(y, n_rows, "y_val")
+
+    def _numbers(self, y: Any, n_rows: int, name: str) -> HostArray:
+        target = column_or_1d(
+            read_target(y, n_rows, type(self).__name__, numbers=True), warn=True
+        ).astype(np.float64)
+        if len(target) and np.abs(target).max() > LARGEST_TARGET:
+            raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
+        if self.loss == "poisson" and ((target < 0).any() or not target.any()):
+            raise ValueError(
+                f"{name} has negative values, or is 0 everywhere; loss='poisson' is for counts"
+            )
+        return target
+
+    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+        if callable(self.loss):
+            return Named(for_numbers("squared_error", y, weight, 0.5).loss, _at_zero, _unknown)
+        return for_numbers(self.loss, y, weight, float(self.alpha))
+
+    def _objective(self, y: HostArray) -> Objective | None:
+        if not callable(self.loss):
+            return None
+        loss = self.loss
+
+        def objective(raw: HostArray) -> tuple[HostArray, HostArray]:
+            slope, curvature = (np.asarray(part, np.float64) for part in loss(y, raw[0]))
+            for name, part in (("slope", slope), ("curvature", curvature)):
+                if part.shape != y.shape or not np.isfinite(part).all():
+                    raise ValueError(
+                        f"loss returned a {name} that is not finite, or not of shape {y.shape}"
+                    )
+            if (curvature < 0).any():
+                raise ValueError("loss returned a curvature below 0; trees need it to be positive")
+            return slope[None], curvature[None]
+
+        return objective
+
+
+def _at_zero(y: HostArray, weight: HostArray) -> HostArray:
+    return np.zeros(1)
+
+
+def _unknown(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    raise ValueError("a loss given as a function cannot be watched; use early_stopping=False")

@@ -1,0 +1,400 @@
+"""What both kinds of gradient boosting share: rounds, early stopping, predictions, storing."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gputree import sampling
+from gputree.backends.contract import Backend
+from gputree.boosting.losses import Named
+from gputree.boosting.rounds import Objective, Recipe, Rounds
+from gputree.boosting.watch import Watch
+from gputree.data.inputs import read_table
+from gputree.data.kinds import CategoricalFeatures
+from gputree.data.table import Table
+from gputree.dtypes import Array, HostArray
+from gputree.ensembles.base import Ensemble, Run
+from gputree.ensembles.callbacks import with_callbacks
+from gputree.ensembles.members import Member
+from gputree.errors import ModelFileError
+from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator, checked, like
+from gputree.estimators.explainable import Explainable
+from gputree.estimators.growing import Growing
+from gputree.estimators.trees import DecisionTreeRegressor
+from gputree.growth.finish import Finish
+from gputree.prediction import sum_leaves
+from gputree.tree.stack import Stack
+
+MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
+LEVEL_RIDGE = 10.0  # groups of levels are chosen from many, so they need more to be believed
+
+
+@dataclass
+class BoostRun(Run):
+    """One fit of a boosted model."""
+
+    target: HostArray = field(default_factory=lambda: np.empty(0))  # (rows,) float64
+    weight: HostArray | None = None
+    start: HostArray = field(default_factory=lambda: np.empty(0))  # (outputs,)
+    named: Named | None = None
+    validation: tuple[Table, HostArray] | None = None
+
+
+class GradientBoosting(Explainable, Ensemble):
+    """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
+
+    learning_rate: float
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    min_child_weight: float
+    min_split_gain: float
+    l2_regularization: float
+    subsample: float
+    colsample_bytree: float
+    max_features: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    categorical_features: CategoricalFeatures
+    missing: str
+    unknown_category: str
+    max_bins: int
+    histogram_budget: int | None
+    device: str
+    backend: str | None
+    n_jobs: int | None
+    _start: HostArray
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Fit the rounds on the rows of X with target y.
+
+        Interrupted by the keyboard, a fit keeps the rounds that are done and warns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features), or Dataset
+            NaN and None are missing values; infinities are values.
+        y : array-like of shape (n_rows,)
+            The target; may be left out when a Dataset brings it.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; one of weight 0 is left out.
+        X_val, y_val : table and target, optional
+            Other rows, on which to watch the loss and to stop early.
+        callbacks : list of functions, optional
+            Each is called after every tree with a `gputree.ensembles.callbacks.TreeDone`; the
+            fit ends when one of them returns True.
+
+        Returns
+        -------
+        self
+        """
+        start = time.perf_counter()
+        self._check_parameters()
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together; give both of them, or none")
+        stem = self._new_stem()
+        dataset, weight = stem._read(X, sample_weight)
+        if dataset.n_rows > MOST_ROWS:
+            raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
+        given = dataset.y if y is None else y
+        target, weight, learned = self._read_target(given, dataset.n_rows, weight)
+        run = self._begin(Growing(stem, dataset, target, weight), stem)
+        run = BoostRun(**vars(run), target=target, weight=weight)
+        run.trees_a_step = self._n_outputs(learned)
+        run.learned |= learned
+        self._check_warm(learned)
+        run.named = self._named(target, _counted(weight, target), learned)
+        if X_val is not None:
+            schema = dataset.schema
+            table = read_table(X_val, like=schema)
+            run.validation = table, self._validation_target(y_val, table.n_rows, learned)
+        return self._run(run, X, callbacks, start)
+
+    # What classifiers and regressors fill in.
+
+    def _read_target(
+        self, y: Any, n_rows: int, weight: HostArray | None
+    ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
+        """The target as numbers, the weights of the rows, and what is learned of them."""
+        raise NotImplementedError
+
+    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+        """The target of other rows in the same numbers."""
+        raise NotImplementedError
+
+    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+        """The loss."""
+        raise NotImplementedError
+
+    def _n_outputs(self, learned: dict[str, Any]) -> int:
+        """How many trees a round has."""
+        return 1
+
+    def _objective(self, y: HostArray) -> Objective | None:
+        """A loss of the user's own."""
+        return None
+
+    # Predictions.
+
+    @property
+    def n_iter_(self) -> int:
+        """How many rounds the model has."""
+        check_is_fitted(self)
+        return self._n_steps()
+
+    @property
+    def feature_importances_(self) -> HostArray:
+        """The share of each feature in what the splits of all trees gained."""
+        check_is_fitted(self)
+        total = np.zeros(self.n_features_in_)
+        for member in self._members:
+            tree = member.tree
+            inner = ~tree.is_leaf
+            gained = (tree.weight * tree.gain)[inner]
+            total += np.bincount(tree.feature[inner], gained, minlength=len(total))
+        return total / total.sum() if total.sum() > 0 else total
+
+    def _raw(self, X: Any) -> HostArray:
+        """What the trees add up to, (outputs, rows)."""
+        table = self._table(X)
+        found = sum_leaves(self._backend_for(table), self._stack(), table, self._start)
+        return np.ascontiguousarray(found.T)
+
+    def _staged_raw(self, X: Any) -> Iterator[HostArray]:
+        """The same of the first one, two, ... rounds."""
+        table = self._table(X)
+        raw = np.tile(self._start[:, None], (1, table.n_rows))
+        backend = self._backend_for(table)
+        for at, member in enumerate(self._members):
+            output = at % len(self._start)
+            raw[output] += member.tree.value[backend.apply(member.tree, table), 0]
+            if output == len(self._start) - 1:
+                yield raw.copy()
+
+    def _stack(self) -> Stack:
+        columns = [at % len(self._start) for at in range(len(self._members))]
+        return self._members.stack([member.tree.value for member in self._members], columns)
+
+    def _backend_for(self, table: Table) -> Backend:
+        return self._at()._backend_for(table)
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        return self._stack(), self._start
+
+    def _has_outputs(self) -> bool:
+        return len(self._start) > 1
+
+    def _checked(self, X: Any) -> Any:
+        return checked(self, X)
+
+    def _like(self, X: Any, result: HostArray) -> Array:
+        return like(X, result)
+
+    def _n_steps(self) -> int:
+        return len(self._members) // len(self._start)
+
+    # Steps of a fit.
+
+    def _new_stem(self) -> TreeEstimator:
+        return DecisionTreeRegressor(
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            missing=self.missing,
+            unknown_category=self.unknown_category,
+            categorical_features=self.categorical_features,
+            max_bins=self.max_bins,
+            histogram_budget=self.histogram_budget,
+            random_state=0,
+            device=self.device,
+            backend=self.backend,
+            n_jobs=self.n_jobs,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        parameters.positive("learning_rate", self.learning_rate)
+        parameters.whole("min_samples_leaf", self.min_samples_leaf, 1)
+        parameters.real("min_child_weight", self.min_child_weight, 0.0)
+        parameters.real("min_split_gain", self.min_split_gain, 0.0)
+        parameters.real("l2_regularization", self.l2_regularization, 0.0)
+        parameters.share("subsample", self.subsample)
+        parameters.share("colsample_bytree", self.colsample_bytree)
+        parameters.truth("early_stopping", self.early_stopping)
+        parameters.open_share("validation_fraction", self.validation_fraction)
+        parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
+        parameters.real("tol", self.tol, 0.0)
+        parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
+
+    def _check_warm(self, learned: dict[str, Any]) -> None:
+        if not (self.warm_start and hasattr(self, "_members")):
+            return
+        for name, value in learned.items():
+            if not np.array_equal(value, getattr(self, name)):
+                raise ValueError(
+                    "warm_start=True adds rounds to those of other classes; set warm_start=False "
+                    "to begin anew"
+                )
+
+    def _recipe(self, run: Run) -> Recipe:
+        growing = run.growing
+        return Recipe(
+            learning_rate=float(self.learning_rate),
+            max_depth=self.max_depth,
+            max_leaves=self.max_leaf_nodes,
+            min_rows_leaf=self.min_samples_leaf,
+            min_child_weight=float(self.min_child_weight),
+            min_gain=float(self.min_split_gain),
+            ridge=float(self.l2_regularization),
+            level_ridge=LEVEL_RIDGE,
+            row_share=float(self.subsample),
+            column_share=float(self.colsample_bytree),
+            n_drawn=growing.rules.n_drawn,
+            seed=run.seed,
+            missing=self.missing,
+            budget=growing.budget,
+            finish=Finish(None, missing=self.missing),
+        )
+
+    def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
+        assert isinstance(run, BoostRun)
+        assert run.named is not None
+        dataset, named, y = run.growing.dataset, run.named, run.target
+        backend = run.growing.backend
+        is_held_out = self._held_out(run)
+        inside = None if is_held_out is None else ~is_held_out
+        raw, run.start = self._first_sums(run, inside)
+        run.learned["_start"] = run.start
+        rounds = Rounds(
+            backend,
+            dataset.data,
+            dataset.bins,
+            y,
+            run.weight,
+            raw,
+            self._objective(y) or named.loss,
+            self._recipe(run),
+            named.refine,
+            inside,
+        )
+        watch = self._watch(run, rounds, is_held_out)
+        begin = len(run.kept) // run.trees_a_step
+        for number in range(begin, self.n_estimators):
+            trees = rounds.next(number)
+            run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
+            error = None if watch is None else watch.after(trees)
+            for tree in trees:
+                yield Member(tree), error
+            if watch is not None and watch.has_ended:
+                break
+        if watch is not None:
+            run.learned["validation_score_"] = np.array(watch.errors)
+
+    def _held_out(self, run: "BoostRun") -> HostArray | None:
+        """Rows that no tree sees, to watch the loss on."""
+        if not self.early_stopping or run.validation is not None:
+            return None
+        n_rows = len(run.target)
+        n_out = max(1, round(float(self.validation_fraction) * n_rows))
+        if n_out >= n_rows:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} leaves no rows of {n_rows} to "
+                "train on; use less, or early_stopping=False"
+            )
+        is_out = np.zeros(n_rows, bool)
+        is_out[sampling.shuffled(run.seed, n_rows)[:n_out]] = True
+        return is_out
+
+    def _first_sums(self, run: "BoostRun", inside: HostArray | None) -> tuple[HostArray, HostArray]:
+        """The predictions to begin with, (outputs, rows), and what they begin with in all."""
+        assert run.named is not None
+        table = run.growing.dataset.table
+        if run.kept:
+            found = sum_leaves(run.growing.backend, self._stack(), table, self._start)
+            return np.ascontiguousarray(found.T), self._start
+        weight = _counted(run.weight, run.target)
+        y = run.target
+        if inside is not None:
+            y, weight = y[inside], weight[inside]
+        start = run.named.start(y[weight > 0], weight[weight > 0])
+        return np.tile(start[:, None], (1, table.n_rows)), start
+
+    def _watch(
+        self, run: "BoostRun", rounds: Rounds, is_held_out: HostArray | None
+    ) -> Watch | None:
+        """Who looks at the loss on rows that no tree has seen."""
+        assert run.named is not None
+        patience = (self.n_iter_no_change if self.early_stopping else None), float(self.tol)
+        if run.validation is not None:
+            table, y = run.validation
+            backend, weight = run.growing.backend, np.ones(len(y))
+            raw = np.tile(run.start[:, None], (1, len(y)))
+            if run.kept:
+                raw = np.ascontiguousarray(sum_leaves(backend, self._stack(), table, self._start).T)
+
+            def sums(trees: list[Any]) -> HostArray:
+                for output, tree in enumerate(trees):
+                    raw[output] += tree.value[backend.apply(tree, table), 0]
+                return raw
+
+            return Watch(run.named.mean, y, weight, sums, *patience)
+        if is_held_out is None:
+            return None
+        y, weight = run.target[is_held_out], _counted(run.weight, run.target)[is_held_out]
+        if not weight.any():
+            raise ValueError("the rows held out for early stopping have no weight; use X_val")
+        return Watch(
+            run.named.mean,
+            y,
+            weight,
+            lambda trees: rounds.predictions()[:, is_held_out],
+            *patience,
+        )
+
+    def _ended(self, run: Run) -> None:
+        """Whole rounds only, and with early stopping up to the best one."""
+        n_kept, n = len(run.kept), run.trees_a_step
+        n_rounds = len(run.members) // n
+        errors = run.learned.get("validation_score_")
+        if self.early_stopping and errors is not None and len(errors):
+            n_rounds = min(n_rounds, int(np.argmin(errors)) + 1)
+        del run.members[n_rounds * n :]
+        if not n_kept and not run.members:
+            raise ValueError("no round was finished")
+
+    # Files.
+
+    def _extras(self) -> dict[str, HostArray]:
+        return {"start": self._start}
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        start = arrays.pop("start", None)
+        if start is None or arrays or start.dtype != np.float64:
+            raise ModelFileError("the file does not tell where the model starts")
+        if start.shape != (self._n_outputs(vars(self)),) or not np.isfinite(start).all():
+            raise ModelFileError("the start of the model does not fit its outputs")
+        if len(self._members) % len(start):
+            raise ModelFileError("a round of the model is not complete")
+        self._start = start
+
+
+def _counted(weight: HostArray | None, y: HostArray) -> HostArray:
+    return np.ones(len(y)) if weight is None else weight
