@@ -99,14 +99,14 @@ def _as_integers(
     part = lib.from_host(inside)
     slope, slope_shift, total = _wide(lib, slope, part, n)
     less = narrowing(total, n)
-    narrow = _narrow(xp, slope, less)
+    narrow = _narrow(slope, less)
     wide_curvature = narrow_curvature = None
     curvature_shift = less_curved = 0
     if curvature is not None:
         wide_curvature, curvature_shift, total = _wide(lib, curvature, part, n)
         less_curved = narrowing(total, n)
         one = xp.astype(part, xp.int64)
-        narrow_curvature = xp.maximum(_narrow(xp, wide_curvature, less_curved), one)
+        narrow_curvature = xp.maximum(_narrow(wide_curvature, less_curved), one)
     channels = slope_channels(
         slope_shift - less,
         curvature_shift - less_curved,
@@ -136,7 +136,7 @@ def _wide(lib: Library, values: Array, part: Array, n: int) -> tuple[Array, int,
     return wide, shift, int(xp.sum(xp.abs(wide)))
 
 
-def _narrow(xp: SimpleNamespace, wide: Array, less: int) -> Array:
+def _narrow(wide: Array, less: int) -> Array:
     return wide if less == 0 else (wide + (1 << (less - 1))) >> less
 
 

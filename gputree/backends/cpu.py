@@ -246,9 +246,8 @@ class CpuBackend:
                 continue
             results = np.empty(len(chosen)), winner[chosen], left[chosen]
             ranks = rank[chosen] if search.rank is not None else rank
-            common = (ordered, ranks, search.n_drawn, shape, rules)
-            if not hist.rows.is_packed:
-                common += (unit,)
+            units = () if hist.rows.is_packed else (unit,)
+            common = (ordered, ranks, search.n_drawn, shape, rules, *units)
             if is_large:
                 self._search_sums(hist, chosen, bins, (*common, *results))
             else:
@@ -390,11 +389,9 @@ class CpuBackend:
     ) -> None:
         rows, node = hist.rows, hist.node[chosen]
         n_cells = int(rows.n_rows[node].sum()) * len(bins.features)
-        kernel, channels = split.search_rows, (rows.label, rows.value, rows.weight)
-        if rows.is_packed:
-            kernel, channels = words.search_rows, (rows.word,)
+        channels = (rows.word,) if rows.is_packed else (rows.label, rows.value, rows.weight)
         self._workers.run(
-            kernel,
+            words.search_rows if rows.is_packed else split.search_rows,
             len(chosen),
             DIRECT_ROWS,
             rows.start[node],

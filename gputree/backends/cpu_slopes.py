@@ -113,16 +113,16 @@ def _as_integers(
     n = int(is_inside.sum()) if is_inside.size else n_all
     n_parts = -(-n_all // CHUNK_ROWS)
     largest = np.empty((n_parts, 2))
-    args = CHUNK_ROWS, margins.weight, is_inside, slope, curvature, largest
-    workers.run(kernels.weigh, n_parts, *args)
+    given = margins.weight, is_inside, slope, curvature
+    workers.run(kernels.weigh, n_parts, CHUNK_ROWS, *given, largest)
     steep, curved = largest.max(axis=0).tolist()
     slope_shift, less = _widen(workers, slope, n, steep)
     curvature_shift = less_curved = 0
     if curvature.size:
         curvature_shift, less_curved = _widen(workers, curvature, n, curved)
     word, total = np.empty(n_all, np.int64), np.empty(n_parts, np.int64)
-    args = CHUNK_ROWS, slope, less, curvature, less_curved, is_inside, word, total
-    workers.run(kernels.pack, n_parts, *args)
+    wide = slope, less, curvature, less_curved
+    workers.run(kernels.pack, n_parts, CHUNK_ROWS, *wide, is_inside, word, total)
     channels = slope_channels(
         slope_shift - less,
         curvature_shift - less_curved,

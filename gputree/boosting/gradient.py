@@ -55,6 +55,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The share of the features that a tree may test.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
         The number of features to try at each node.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        1 where predictions may only rise with a feature, -1 where they may only fall. Trees are
+        searched on the host then, which takes longer.
+    interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
+        Which features may be tested on one path from a root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
         Weights of the classes.
     early_stopping : bool, default=False
@@ -126,6 +131,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         class_weight: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -154,6 +161,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.class_weight = class_weight
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -282,6 +291,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The share of the features that a tree may test.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
         The number of features to try at each node.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        1 where predictions may only rise with a feature, -1 where they may only fall. Trees are
+        searched on the host then, which takes longer.
+    interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
+        Which features may be tested on one path from a root to a leaf.
     early_stopping : bool, default=False
         Whether to stop when the loss on other rows does not get smaller any more: those given to
         `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
@@ -349,6 +363,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -378,6 +394,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

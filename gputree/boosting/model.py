@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
 from gputree.backends.contract import Backend
+from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.watch import Watch
@@ -26,6 +27,7 @@ from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.growing import Growing
 from gputree.estimators.trees import DecisionTreeRegressor
+from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
 from gputree.prediction import sum_leaves
 from gputree.tree.stack import Stack
@@ -58,6 +60,8 @@ class GradientBoosting(Explainable, Ensemble):
     subsample: float
     colsample_bytree: float
     max_features: Any
+    monotonic_cst: Any
+    interaction_cst: Any
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
@@ -268,11 +272,29 @@ class GradientBoosting(Explainable, Ensemble):
             row_share=float(self.subsample),
             column_share=float(self.colsample_bytree),
             n_drawn=growing.rules.n_drawn,
+            constraints=self._constraints(run),
             seed=run.seed,
             missing=self.missing,
             budget=growing.budget,
             finish=Finish(None, missing=self.missing),
         )
+
+    def _constraints(self, run: Run) -> Constraints | None:
+        assert isinstance(run, BoostRun)
+        assert run.named is not None
+        dataset = run.growing.dataset
+        found = read_constraints(self.monotonic_cst, self.interaction_cst, dataset)
+        if found is None or not found.monotone.any():
+            return found
+        if run.trees_a_step > 1:
+            raise ValueError(
+                "monotonic_cst: probabilities of several classes cannot all rise; use two classes"
+            )
+        if run.named.refine is not None:
+            raise ValueError(
+                "monotonic_cst bounds leaves, and this loss takes quantiles for them; use another"
+            )
+        return found
 
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
         assert isinstance(run, BoostRun)
@@ -389,7 +411,7 @@ class GradientBoosting(Explainable, Ensemble):
         start = arrays.pop("start", None)
         if start is None or arrays or start.dtype != np.float64:
             raise ModelFileError("the file does not tell where the model starts")
-        if start.shape != (self._n_outputs(vars(self)),) or not np.isfinite(start).all():
+        if start.shape != (self._n_outputs(dict(vars(self))),) or not np.isfinite(start).all():
             raise ModelFileError("the start of the model does not fit its outputs")
         if len(self._members) % len(start):
             raise ModelFileError("a round of the model is not complete")

@@ -17,6 +17,7 @@ from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
+from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
 from gputree.growth.finish import Finish, finish_steps
 from gputree.growth.rules import Rules
@@ -43,6 +44,7 @@ class Recipe:
     row_share: float = 1.0
     column_share: float = 1.0
     n_drawn: int | None = None  # columns tried at each node
+    constraints: Constraints | None = None
     seed: int = 0
     missing: str = "direction"
     subset_method: str = "auto"
@@ -151,6 +153,7 @@ class Rounds:
             ridge=recipe.ridge * unit,
             level_ridge=(recipe.ridge + recipe.level_ridge) * unit,
             columns=columns,
+            constraints=recipe.constraints,
         )
 
     def _steps(self, grown: Grown, slopes: Slopes) -> HostArray:
@@ -166,7 +169,11 @@ class Rounds:
         sums = self._sums(grown, slopes)
         slope = np.ldexp(sums[:, 0].astype(np.float64), -slopes.slope_shift)
         curvature = np.ldexp(sums[:, 1].astype(np.float64), -slopes.curvature_shift)
-        return -self.recipe.learning_rate * (slope / (curvature + self.recipe.ridge))
+        step = -(slope / (curvature + self.recipe.ridge))
+        if grown.kept is not None:
+            low, high = grown.kept.low[layout.node], grown.kept.high[layout.node]
+            step = np.clip(step, low, high)
+        return self.recipe.learning_rate * step
 
     def _sums(self, grown: Grown, slopes: Slopes) -> HostArray:
         """Exact sums of slope and curvature in each node of a tree, (nodes, 2)."""

@@ -16,9 +16,9 @@ from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import class_shares
 from gputree.prediction import sum_leaves, values_at
 from gputree.pruning.report import PruningReport
-from gputree.pruning.task import Ends
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Ite
 def added(stem: TreeEstimator, members: Members, table: Table) -> HostArray:
     """What the trees say of the rows, added up in their order; (rows, outputs)."""
     if any(member.columns is not None for member in members):
-        return functools.reduce(operator.add, answers(stem, members, table), 0.0)
+        return functools.reduce(operator.add, answers(stem, members, table))
     stack = members.stack([values_of(stem, member.tree) for member in members])
     return sum_leaves(stem._backend_for(table), stack, table, missing=stem.missing_)
 

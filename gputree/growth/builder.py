@@ -14,6 +14,7 @@ from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST
+from gputree.growth.constraints import Kept
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue, n_within
 from gputree.growth.rules import Rules
@@ -29,6 +30,7 @@ class Grown:
     layout: Layout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
+    kept: Kept | None = None  # constraints, and what values they leave to each node
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,15 @@ def grow_from(
     while (batch := growth.queue.pop(growth.frontier)) is not None:
         growth.split(batch)
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes)
+    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.kept)
 
 
 def grow_whole(
     backend: Backend, starts: Sequence[Start], bins: Bins, rules: Rules, seeds: Sequence[int]
 ) -> list[Grown] | None:
     """Grow several trees at once by the backend alone; None where it has no way to."""
-    if rules.is_rated or rules.is_random or rules.max_leaves is not None:
+    has_own_search = rules.is_rated or rules.is_random or rules.constraints is not None
+    if has_own_search or rules.max_leaves is not None:
         return None
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
@@ -102,6 +105,10 @@ class _Growth:
         self.bins = bins
         self.rows = start.rows
         self.draft = Draft(bins, start.channels, start.totals, rules.seed, start.n_rows)
+        self.kept: Kept | None = None
+        if rules.constraints is not None:
+            unit = float(np.ldexp(1.0, -start.channels.weight_shift))
+            self.kept = Kept(rules.constraints, start.channels, rules.ridge * unit)
         self.seeker = Seeker(
             backend,
             bins,
@@ -111,6 +118,7 @@ class _Growth:
             is_rated=rules.is_rated,
             lets_stay=rules.missing in ("fractional", "surrogate"),
             ridges=(rules.ridge, rules.level_ridge),
+            kept=self.kept,
         )
         self.unknown = unknown
         self.queue: Queue = (
@@ -129,6 +137,8 @@ class _Growth:
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:
             self.draft.counted[moves.children] = self.backend.count_rows(self.rows, moves.children)
+        if self.kept is not None:
+            self.kept.pass_on(moves, self.draft.sums)
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
@@ -158,7 +168,8 @@ class _Growth:
         kept = self.queue.bytes_kept(above) + int(n_bytes.sum())
         self.peak_bytes = max(self.peak_bytes, kept + int(self._bytes_of(tallied).sum()))
         search = self.rules.search(self.draft, wanted, len(self.bins.features))
-        self.draft.note(wanted, self.seeker.seek(hist, search, self.draft.sums[wanted]))
+        found = self.seeker.seek(hist, search, self.draft.sums[wanted], wanted)
+        self.draft.note(wanted, found)
         self._enqueue(wanted, n_bytes, hist if kept <= self.budget // 2 else None)
 
     def _can_derive(self, n_children: HostArray) -> bool:

@@ -12,6 +12,7 @@ from gputree import sampling
 from gputree.backends.contract import LevelRules, Limits, Search
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
+from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Draft
 from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
@@ -60,6 +61,7 @@ class Rules:
     most_least_weight: int = 0
     ridge: float = 0.0  # see Search
     level_ridge: float = 0.0  # the same for splits of levels
+    constraints: Constraints | None = None
     columns: HostArray | None = None  # (features,) which ones the tree may test; None: all
 
     @property

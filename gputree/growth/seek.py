@@ -14,6 +14,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
+from gputree.growth.constraints import Kept
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
 from gputree.growth.random_splits import RandomSearch, RandomSplits
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
@@ -58,9 +59,11 @@ class Seeker:
         is_rated: bool,
         lets_stay: bool,
         ridges: tuple[float, float] = (0.0, 0.0),
+        kept: Kept | None = None,
     ) -> None:
         self.backend, self.bins, self.channels = backend, bins, channels
         self.levels, self.ratio, self.is_rated = levels, ratio, is_rated
+        self.kept = kept
         self.ridges = ridges  # of thresholds and of levels
         self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
@@ -69,8 +72,8 @@ class Seeker:
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
-    def seek(self, hist: Hist, search: Search, sums: HostArray) -> Found:
-        """The best splits of the nodes of a frontier, whose sums are given."""
+    def seek(self, hist: Hist, search: Search, sums: HostArray, nodes: HostArray) -> Found:
+        """The best splits of the nodes of a frontier, whose sums and numbers are given."""
         may_test = search.is_ordered
         if self.nominal.size:
             is_ordered = self.is_ordered if may_test is None else self.is_ordered & may_test
@@ -79,7 +82,11 @@ class Seeker:
             return self._random(hist, search, len(sums))
         if self.is_rated:
             return self._rated(hist, search, self.channels.weight_of(sums))
-        splits = self.backend.best_splits(hist, search)
+        if self.kept is None:
+            splits = self.backend.best_splits(hist, search)
+        else:
+            splits = self.kept.best_splits(self.backend, hist, self.bins, search, nodes, sums)
+            may_test = self._also_allowed(may_test, nodes)
         if not self.nominal.size:
             return Found(splits, None)
         return self._with_levels(hist, search, splits, sums, may_test)
@@ -104,7 +111,7 @@ class Seeker:
             # Each ridge takes its own part of the gain; what is left compares.
             of_levels += (penalty(sums, ordered) - penalty(sums, levels))[:, None]
         if may_test is not None:
-            of_levels[:, ~may_test[self.nominal]] = NO_SPLIT
+            of_levels = np.where(may_test[..., self.nominal], of_levels, NO_SPLIT)
         score[:, self.nominal] = of_levels
         feature = self._highest(score, search)
         best = score[nodes, feature]
@@ -119,6 +126,14 @@ class Seeker:
         last = tables.slot[np.cumsum(tables.n_codes) - 1]
         splits.missing_slot[place] = np.where(has_missing, last, STAY)
         return Found(splits, tables, heuristic)
+
+    def _also_allowed(self, may_test: HostArray | None, nodes: HostArray) -> HostArray | None:
+        """Which features may be tested, by the tree and by each node."""
+        assert self.kept is not None
+        allowed = self.kept.allowed(nodes)
+        if allowed is None or may_test is None:
+            return may_test if allowed is None else allowed
+        return allowed & may_test
 
     # The backend rated every feature.
 

@@ -1,0 +1,189 @@
+"""Trees whose predictions go one way with a feature, or that keep some features apart.
+
+A boosted tree under constraints is searched on the host, from sums that the backend hands over: a
+split depends on the values its node may take, and on the features tested above it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gputree.backends.contract import NO_SPLIT, Backend, Hist, Moves, Search, Splits
+from gputree.data.bins import Bins
+from gputree.data.target import Channels
+from gputree.dtypes import FEATURE, SLOT, HostArray
+from gputree.formulas import HOST
+from gputree.growth.ridge import penalty
+from gputree.runs import owners, within
+from gputree.sampling import drawn_features
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What a tree must keep to."""
+
+    monotone: HostArray  # (features,) 1: predictions never fall with it, -1: they never rise
+    groups: HostArray | None = None  # (groups, features) which ones may be on one path
+
+
+class Kept:
+    """How the constraints hold in each node of a growing tree."""
+
+    def __init__(self, constraints: Constraints, channels: Channels, ridge: float) -> None:
+        """`ridge` is in the units of the loss."""
+        self.constraints, self.channels, self.ridge = constraints, channels, ridge
+        self.low, self.high = np.full(1, -np.inf), np.full(1, np.inf)
+        n_groups = 0 if constraints.groups is None else len(constraints.groups)
+        self.active = np.ones((1, n_groups), bool)  # groups that hold all features tested above
+
+    def allowed(self, nodes: HostArray) -> HostArray | None:
+        """Which features each node may test; None for all."""
+        groups = self.constraints.groups
+        if groups is None:
+            return None
+        return np.asarray((self.active[nodes].astype(np.int64) @ groups.astype(np.int64)) > 0)
+
+    def pass_on(self, moves: Moves, sums: HostArray) -> None:
+        """What holds in the children of divided nodes; `sums` are those of all nodes."""
+        parent = np.repeat(moves.node, moves.n_children)
+        children = moves.children
+        n_nodes = len(sums)
+        for name in ("low", "high", "active"):
+            old = getattr(self, name)
+            new = np.zeros((n_nodes, *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            new[children] = new[parent]
+            setattr(self, name, new)
+        owner, slot = owners(moves.n_children), within(moves.n_children)
+        way = self.constraints.monotone[moves.feature]
+        value = self.values(children, sums[children])
+        middle = np.add.reduceat(value, np.cumsum(moves.n_children) - moves.n_children) / 2.0
+        is_upper = np.where(way[owner] > 0, slot == 1, slot == 0)
+        bound = way[owner] != 0
+        at = children[bound & is_upper]
+        self.low[at] = np.maximum(self.low[at], middle[owner[bound & is_upper]])
+        at = children[bound & ~is_upper]
+        self.high[at] = np.minimum(self.high[at], middle[owner[bound & ~is_upper]])
+        if self.constraints.groups is not None:
+            self.active[children] &= self.constraints.groups[:, moves.feature[owner]].T
+
+    def values(self, nodes: HostArray, sums: HostArray) -> HostArray:
+        """What nodes of such sums answer, within their bounds."""
+        slope, curvature = self._real(sums)
+        return self._clipped(slope, curvature, self.low[nodes], self.high[nodes])
+
+    def best_splits(
+        self,
+        backend: Backend,
+        hist: Hist,
+        bins: Bins,
+        search: Search,
+        nodes: HostArray,
+        sums: HostArray,
+    ) -> Splits:
+        """The best thresholds of some nodes."""
+        n_nodes, n_features = len(nodes), len(bins.features)
+        allowed = self.allowed(nodes)
+        may = np.ones((n_nodes, n_features), bool) if allowed is None else allowed
+        if search.is_ordered is not None:
+            may = may & search.is_ordered
+        found = [
+            self._of_feature(backend, hist, bins, search, nodes, sums, feature)
+            for feature in range(n_features)
+        ]
+        score = np.where(may, np.stack([each.score for each in found], axis=1), NO_SPLIT)
+        if search.rank is not None:
+            drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
+            score = np.where(drawn, score, NO_SPLIT)
+        with np.errstate(invalid="ignore"):
+            trimmed = np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT)
+        feature, at = trimmed.argmax(axis=1), np.arange(n_nodes)
+
+        def picked(name: str) -> HostArray:
+            return np.stack([getattr(each, name) for each in found], axis=1)[at, feature]
+
+        return Splits(
+            score=score[at, feature],
+            feature=feature.astype(FEATURE),
+            code=picked("code"),
+            next_code=picked("next_code"),
+            missing_slot=picked("missing_slot").astype(SLOT),
+            left=picked("left"),
+        )
+
+    def _of_feature(
+        self,
+        backend: Backend,
+        hist: Hist,
+        bins: Bins,
+        search: Search,
+        nodes: HostArray,
+        sums: HostArray,
+        feature: int,
+    ) -> Splits:
+        n_nodes, channels = len(nodes), self.channels
+        n_codes, n_values = int(bins.n_codes[feature]), int(bins.n_values[feature])
+        place = np.arange(n_nodes)
+        cells = backend.cells(hist, place, np.full(n_nodes, feature)).reshape(n_nodes, n_codes, -1)
+        missing = cells[:, n_values:].sum(axis=1)
+        running = np.cumsum(cells[:, :n_values], axis=1)
+        is_here = channels.weight_of(cells[:, :n_values]) > 0
+        lost = channels.weight_of(missing)
+        # Candidates come code by code, and for each with missing values right, then left.
+        left = np.stack([running, running + missing[:, None]], axis=2)
+        may = np.stack([is_here, is_here & (lost > 0)[:, None]], axis=2)
+        score = self._scores(left, sums, nodes, search, int(self.constraints.monotone[feature]))
+        score = np.where(may, score, NO_SPLIT).reshape(n_nodes, -1)
+        with np.errstate(invalid="ignore"):
+            best = np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT).argmax(axis=1)
+        code, side = best // 2, best % 2
+        own = left[place, code, side]
+        later = is_here & (np.arange(n_values) > code[:, None])
+        next_code = np.where(later.any(axis=1), later.argmax(axis=1), -1)
+        right_is_larger = channels.rows_of(own) <= channels.rows_of(sums - own)
+        return Splits(
+            score=score[place, best],
+            feature=np.full(n_nodes, feature, FEATURE),
+            code=code,
+            next_code=next_code,
+            missing_slot=np.where(lost == 0, right_is_larger, side == 0),
+            left=own,
+        )
+
+    def _scores(
+        self, left: HostArray, sums: HostArray, nodes: HostArray, search: Search, way: int
+    ) -> HostArray:
+        """Scores of (nodes, codes, sides), NO_SPLIT where a rule or the constraint forbids one."""
+        channels = self.channels
+        total = sums[:, None, None]
+        right = total - left
+        low, high = self.low[nodes][:, None, None], self.high[nodes][:, None, None]
+        may = np.ones(left.shape[:3], bool)
+        for part in (left, right):
+            may &= channels.weight_of(part) >= max(1, search.min_weight)
+            may &= channels.rows_of(part) >= search.min_rows
+        worth, values = [], []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for part in (left, right, total):
+                slope, curvature = self._real(part)
+                value = self._clipped(slope, curvature, low, high)
+                curved = curvature + self.ridge
+                worth.append(-(2.0 * (slope * value) + curved * (value * value)))
+                values.append(value)
+        if way:
+            may &= (values[1] - values[0]) * way >= 0.0
+        # In the units of all scores, and as if the ridge had not yet taken its part.
+        shift = 2 * channels.point_shift[0] - channels.weight_shift
+        gain = np.ldexp(worth[0] + worth[1] - worth[2], shift)
+        score = gain + penalty(sums, search.ridge)[:, None, None]
+        return np.where(may, score, NO_SPLIT)
+
+    def _real(self, sums: HostArray) -> tuple[HostArray, HostArray]:
+        """Slope and curvature in the units of the loss."""
+        slope = np.ldexp(sums[..., 1].astype(np.float64), -self.channels.point_shift[0])
+        return slope, np.ldexp(sums[..., 0].astype(np.float64), -self.channels.weight_shift)
+
+    def _clipped(
+        self, slope: HostArray, curvature: HostArray, low: HostArray, high: HostArray
+    ) -> HostArray:
+        return np.asarray(np.clip(-slope / (curvature + self.ridge), low, high))
