@@ -276,7 +276,7 @@ class GradientBoosting(Explainable, Ensemble):
             seed=run.seed,
             missing=self.missing,
             budget=growing.budget,
-            finish=Finish(None, missing=self.missing),
+            finish=Finish(None, missing=self.missing, is_by_codes=True),
         )
 
     def _constraints(self, run: Run) -> Constraints | None:

@@ -24,6 +24,9 @@ class Finish:
     is_multiway: bool = False
     missing: str = "direction"
     is_at_values: bool = False  # thresholds are values of the training rows, not midpoints
+    # Thresholds lie next to the last code on the left, whatever codes the rows of the node have.
+    # Rows that took no part in the tree then go by their codes where they go by their values.
+    is_by_codes: bool = False
 
 
 def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
@@ -61,9 +64,12 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
     kind = _kinds(draft, layout, how)
     threshold = np.full(len(node), np.nan)
     at = np.flatnonzero(kind == Split.THRESHOLD)
-    threshold[at] = draft.bins.threshold(
-        draft.feature[node[at]], draft.code[node[at]], draft.next_code[node[at]], how.is_at_values
+    feature, code, next_code = (
+        getattr(draft, name)[node[at]] for name in ("feature", "code", "next_code")
     )
+    if how.is_by_codes:
+        next_code = np.where(code + 1 < draft.bins.n_values[feature], code + 1, -1)
+    threshold[at] = draft.bins.threshold(feature, code, next_code, how.is_at_values)
     level_start, level_slot = _levels_of(draft, layout, kind)
     surrogates = _surrogates(draft, layout, len(level_slot), how)
     return Tree(

@@ -1,0 +1,160 @@
+"""A tree that the CPU backend grows by one call is the one that frontiers give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gputree.backends.cpu import CpuBackend
+from gputree.backends.cpu_grow import LONE_ROWS
+from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
+from gputree.data.target import class_target, value_target
+from gputree.growth.builder import Start, grow, grow_whole
+from gputree.growth.finish import Finish, finish
+from gputree.growth.rules import Rules
+
+BACKEND = CpuBackend(2)
+
+
+def table(n_rows=900, n_features=6, seed=0, missing=0.0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, n_features)), 1)
+    signal = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n_rows)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, signal, rng
+
+
+def both(X, target, rules, impurity="gini"):
+    """The tree by frontiers, and the one by one call."""
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
+    grown = grow(BACKEND, data, bins, target, rules, 2**24)
+    whole = grow_whole(BACKEND, [start], bins, rules, [rules.seed])
+    assert whole is not None
+    return [
+        finish(each, target, BACKEND.leaves(each.rows), Finish(impurity))
+        for each in (grown, whole[0])
+    ]
+
+
+def assert_same(trees):
+    for name in trees[0].DTYPES:
+        assert getattr(trees[0], name).tobytes() == getattr(trees[1], name).tobytes(), name
+    assert trees[0].n_nodes > 20
+
+
+WEIGHTS = {
+    "none": lambda rng, n: None,
+    "counts": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "real": lambda rng, n: rng.random(n),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("n_classes", "formula", "impurity"),
+    [
+        (2, "between", "gini"),
+        (2, "information", "entropy"),
+        (5, "between", "gini"),
+        (5, "corrected", "error"),
+    ],
+)
+def test_classes(n_classes, formula, impurity, missing, weights):
+    X, signal, rng = table(missing=missing)
+    label = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+    target = class_target(label, n_classes, WEIGHTS[weights](rng, len(X)))
+    rules = Rules(formula=formula, n_drawn=2, seed=7, splits_without_gain=formula != "corrected")
+    assert_same(both(X, target, rules, impurity))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_numbers(n_outputs, missing, weights):
+    X, signal, rng = table(missing=missing)
+    y = np.stack([np.round(signal, 1), np.round(signal**2)], axis=1)[:, :n_outputs]
+    target = value_target(y, WEIGHTS[weights](rng, len(X)))
+    assert_same(both(X, target, Rules(formula="between", n_drawn=3, seed=1)))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules("between", max_depth=5),
+        Rules("between", min_rows_leaf=4),
+        Rules("between", min_rows_split=9),
+        Rules("between", min_weight_leaf=12),
+        Rules("between", min_score=1.0),
+        Rules("between", n_drawn=1, seed=5),
+        Rules("between", columns=np.array([True, False, True, False, False, True])),
+    ],
+    ids=["depth", "leaf", "split", "weight", "gain", "draw", "columns"],
+)
+def test_rules(rules):
+    X, signal, rng = table(missing=0.05)
+    target = class_target((signal > 0).astype(int), 2, rng.integers(0, 3, len(X)).astype(float))
+    assert_same(both(X, target, rules))
+
+
+def test_more_rows_than_are_looked_at_together():
+    X, signal, rng = table(n_rows=9000)
+    target = class_target((signal > 0).astype(int), 2, rng.integers(0, 3, len(X)).astype(float))
+    assert_same(both(X, target, Rules("between", n_drawn=2)))
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**31), st.integers(2, 400), st.integers(1, 5), st.booleans())
+def test_any_small_table(seed, n_rows, n_features, is_weighted):
+    X, signal, rng = table(n_rows, n_features + 2, seed, missing=0.2)
+    weight = rng.integers(0, 3, n_rows).astype(float) + (np.arange(n_rows) == 0)
+    target = class_target((signal > 0).astype(int), 2, weight if is_weighted else None)
+    trees = both(X, target, Rules("between", n_drawn=2, seed=seed))
+    assert all(
+        getattr(trees[0], name).tobytes() == getattr(trees[1], name).tobytes()
+        for name in trees[0].DTYPES
+    )
+
+
+def test_several_trees_have_draws_of_their_own():
+    X, signal, _ = table()
+    target = class_target((signal > 0).astype(int), 2, None)
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    starts = [
+        Start(BACKEND.begin(data, bins, target), target.channels, target.totals) for _ in range(5)
+    ]
+    rules = Rules("between", n_drawn=2)
+    grown = grow_whole(BACKEND, starts, bins, rules, range(5))
+    for seed, each in enumerate(grown):
+        alone = grow(BACKEND, data, bins, target, replace(rules, seed=seed), 2**24)
+        own = [finish(one, target, np.empty(0), Finish("gini")) for one in (each, alone)]
+        assert own[0].threshold.tobytes() == own[1].threshold.tobytes()
+    assert len({each.layout.node.size for each in grown}) > 1
+
+
+def test_what_it_cannot_do_is_left_to_frontiers():
+    X, signal, _ = table()
+    target = class_target((signal > 0).astype(int), 2, None)
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
+    for rules in (Rules("between", max_leaves=5), Rules("between", missing="fractional")):
+        assert grow_whole(BACKEND, [start], bins, rules, [0]) is None
+    nominal = bin_table(
+        BACKEND, read_table(X[:, :1].astype(str), categorical_features=[0]), None, 255
+    )
+    start = Start(BACKEND.begin(nominal[1], nominal[0], target), target.channels, target.totals)
+    assert grow_whole(BACKEND, [start], nominal[0], Rules("between"), [0]) is None
+
+
+def test_one_large_tree_is_shared_by_all_threads():
+    n_rows = LONE_ROWS + 1
+    X = np.arange(n_rows, dtype=np.float64)[:, None]
+    target = class_target(np.arange(n_rows) % 2, 2, None)
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
+    assert grow_whole(BACKEND, [start], bins, Rules("between"), [0]) is None
+    assert grow_whole(BACKEND, [start] * 2, bins, Rules("between", max_depth=2), [0, 1]) is not None

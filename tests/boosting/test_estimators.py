@@ -1,0 +1,325 @@
+"""What users of gradient boosting rely on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gputree
+from gputree import GradientBoostingClassifier, GradientBoostingRegressor
+from gputree.errors import ModelFileError
+
+IRIS = load_iris(return_X_y=True)
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+
+
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(3, max_depth=3),
+        GradientBoostingRegressor(10, max_depth=3, learning_rate=0.3),
+    ]
+)
+def test_scikit_learn_accepts_them(estimator, check):
+    check(estimator)
+
+
+def test_quality_is_that_of_scikit_learn():
+    for ours, theirs, (X, y) in (
+        (GradientBoostingClassifier(), HistGradientBoostingClassifier(max_iter=100), CANCER),
+        (
+            GradientBoostingRegressor(max_depth=3),
+            HistGradientBoostingRegressor(max_depth=3),
+            DIABETES,
+        ),
+    ):
+        own, other = (cross_val_score(model, X, y, cv=5) for model in (ours, theirs))
+        noise = np.sqrt((own.var(ddof=1) + other.var(ddof=1)) / 5)
+        assert own.mean() > other.mean() - noise
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_a_quantile_has_its_share_of_the_rows_below_it(alpha):
+    X, y = DIABETES
+    model = GradientBoostingRegressor(100, loss="quantile", alpha=alpha, max_depth=2).fit(X, y)
+    assert np.mean(y <= model.predict(X)) == pytest.approx(alpha, abs=0.06)
+
+
+def test_absolute_error_is_not_moved_by_an_outlier():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=300)
+    y[0] = 1e9
+    for loss in ("absolute_error", "huber"):
+        model = GradientBoostingRegressor(200, loss=loss, max_depth=3, alpha=0.9).fit(X, y)
+        assert np.median(np.abs(model.predict(X) - y)) < 0.2
+
+
+def test_poisson_predicts_rates():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2000, 1))
+    y = rng.poisson(np.exp(2.0 * X[:, 0]))
+    model = GradientBoostingRegressor(100, loss="poisson", max_depth=2).fit(X, y)
+    found = model.predict([[0.1], [0.9]])
+    assert found == pytest.approx(np.exp([0.2, 1.8]), rel=0.15)
+    assert (model.predict(X) > 0).all()
+
+
+def test_a_loss_of_ones_own_is_the_built_in_one():
+    X, y = DIABETES
+
+    def squared(y, raw):
+        return raw - y, np.ones(len(y))
+
+    own = GradientBoostingRegressor(10, loss=squared).fit(X, y - y.mean())
+    built_in = GradientBoostingRegressor(10).fit(X, y - y.mean())
+    assert own.predict(X) == pytest.approx(built_in.predict(X), abs=1e-3)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    X, y = DIABETES
+    twice = np.concatenate([np.arange(len(y)), np.arange(0, len(y), 3)])
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    by_weight = GradientBoostingRegressor(10, max_depth=3).fit(X, y, weight)
+    by_rows = GradientBoostingRegressor(10, max_depth=3).fit(X[twice], y[twice])
+    assert by_weight.predict(X) == pytest.approx(by_rows.predict(X), abs=1e-6)
+
+
+def test_balanced_classes_count_alike():
+    X, y = CANCER
+    plain = GradientBoostingClassifier(1, max_depth=1).fit(X, y)
+    balanced = GradientBoostingClassifier(1, max_depth=1, class_weight="balanced").fit(X, y)
+    assert plain._start[0] == pytest.approx(np.log(y.mean() / (1 - y.mean())))
+    assert balanced._start[0] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("data", [IRIS, CANCER], ids=["three", "two"])
+def test_a_warm_start_goes_on_where_the_model_is(data):
+    model = GradientBoostingClassifier(4, subsample=0.7, random_state=1, warm_start=True)
+    model.fit(*data).set_params(n_estimators=7).fit(*data)
+    at_once = GradientBoostingClassifier(7, subsample=0.7, random_state=1).fit(*data)
+    assert model.to_bytes() == at_once.to_bytes()
+
+
+def test_early_stopping_keeps_the_best_rounds():
+    X, y = DIABETES
+    model = GradientBoostingRegressor(
+        200, early_stopping=True, n_iter_no_change=5, random_state=0, learning_rate=0.3
+    ).fit(X, y)
+    assert model.n_iter_ == np.argmin(model.validation_score_) + 1
+    assert len(model.validation_score_) == model.n_iter_ + 5
+
+
+def test_early_stopping_by_rows_of_ones_own():
+    X, y = CANCER
+    train, other = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
+    model = GradientBoostingClassifier(300, early_stopping=True, n_iter_no_change=5)
+    model.fit(X[train], y[train], X_val=X[other], y_val=y[other])
+    assert model.n_iter_ < 300
+    staged = list(model.staged_predict_proba(X[other]))
+    share = staged[-1][np.arange(other.sum()), y[other]]
+    assert model.validation_score_.min() == pytest.approx(-np.log(share).mean())
+
+
+def test_stages_end_at_the_prediction():
+    for model, (X, y) in (
+        (GradientBoostingClassifier(5), IRIS),
+        (GradientBoostingClassifier(5), CANCER),
+        (GradientBoostingRegressor(5, loss="poisson"), DIABETES),
+    ):
+        model.fit(X, y)
+        *_, last = model.staged_predict(X)
+        assert (last == model.predict(X)).all()
+        assert len(list(model.staged_predict(X))) == 5
+
+
+def test_monotone_predictions_never_turn():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(1000, 3))
+    y = X[:, 0] + np.sin(5 * X[:, 0]) - X[:, 1] ** 3 + X[:, 2] * X[:, 0] + rng.normal(size=1000)
+    grid = np.linspace(-2.5, 2.5, 60)
+    for model, target in (
+        (GradientBoostingRegressor(40, monotonic_cst=[1, -1, 0]), y),
+        (
+            GradientBoostingClassifier(
+                40, monotonic_cst=[1, -1, 0], max_depth=None, max_leaf_nodes=12
+            ),
+            y > 0,
+        ),
+    ):
+        model.fit(X, target)
+        raw = model.predict if hasattr(model, "loss") else model.decision_function
+        for row in X[:20]:
+            for column, way in ((0, 1), (1, -1)):
+                line = np.tile(row, (60, 1))
+                line[:, column] = grid
+                assert (np.diff(raw(line)) * way >= 0).all()
+    assert model.score(X, y > 0) > 0.8
+
+
+def paths(tree):
+    """The set of features above each leaf."""
+    parent = tree.parent
+    for leaf in np.flatnonzero(tree.is_leaf):
+        above, node = set(), parent[leaf]
+        while node >= 0:
+            above.add(int(tree.feature[node]))
+            node = parent[node]
+        yield above
+
+
+@pytest.mark.parametrize(
+    ("groups", "fits"),
+    [
+        ([[0, 1], [2]], lambda path: path <= {0, 1} or path <= {2} or path <= {3}),
+        ("pairwise", lambda path: len(path) <= 2),
+        ("no_interactions", lambda path: len(path) <= 1),
+    ],
+)
+def test_features_that_must_not_meet_do_not(groups, fits):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    y = X.prod(axis=1) + X.sum(axis=1) + rng.normal(size=500) * 0.1
+    model = GradientBoostingRegressor(10, interaction_cst=groups).fit(X, y)
+    found = [path for each in model.estimators_ for path in paths(each.tree_)]
+    assert all(fits(path) for path in found)
+    assert max(map(len, found)) == (1 if groups == "no_interactions" else 2)
+
+
+def test_one_group_of_all_features_constrains_nothing():
+    X, y = DIABETES
+    free = GradientBoostingRegressor(10).fit(X, y)
+    bound = GradientBoostingRegressor(10, interaction_cst=[range(10)]).fit(X, y)
+    assert (free.predict(X) == bound.predict(X)).all()
+
+
+def test_levels_and_missing_values_tell_what_numbers_do_not():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 20, 2000)
+    X = pd.DataFrame(
+        {"level": pd.Categorical([f"l{i}" for i in level]), "x": rng.normal(size=2000)}
+    )
+    y = np.where(level % 2, 3.0, 0.0) + X["x"].to_numpy()
+    X.loc[y > 3.5, "x"] = np.nan
+    model = GradientBoostingRegressor(50).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert np.isfinite(model.predict(pd.DataFrame({"level": ["never seen"], "x": [None]}))).all()
+
+
+@pytest.mark.parametrize("model", [GradientBoostingClassifier(3), GradientBoostingRegressor(3)])
+def test_files_give_the_model_back(tmp_path, model):
+    X, y = IRIS
+    model.fit(X, y)
+    path = tmp_path / "model.gputree"
+    model.save(path)
+    again = gputree.load(path)
+    assert again.to_bytes() == model.to_bytes()
+    assert (again.predict(X) == model.predict(X)).all()
+    assert again.get_params()["n_estimators"] == 3
+    whole = path.read_bytes()
+    for end in (10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        with pytest.raises(ModelFileError):
+            gputree.load(path)
+
+
+def test_shapley_values_add_up():
+    for model, (X, y) in (
+        (GradientBoostingClassifier(4), IRIS),
+        (GradientBoostingClassifier(4), CANCER),
+        (GradientBoostingRegressor(4), DIABETES),
+    ):
+        model.fit(X, y)
+        raw = model._raw(X[:9]).T
+        found = model.shap_values(X[:9])
+        total = found.sum(axis=1) + model.expected_value_
+        assert total.reshape(raw.shape) == pytest.approx(raw, abs=1e-9)
+
+
+def test_an_interrupted_fit_keeps_whole_rounds():
+    X, y = IRIS
+
+    def interrupt(done):
+        if done.number == 7:  # the second tree of the third round
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = GradientBoostingClassifier(10).fit(X, y, callbacks=[interrupt])
+    assert model.n_iter_ == 2
+    expected = GradientBoostingClassifier(2).fit(X, y)
+    assert (model.predict_proba(X) == expected.predict_proba(X)).all()
+
+
+def test_a_callback_hears_of_the_loss_and_may_end_the_fit():
+    X, y = CANCER
+    heard = []
+
+    def listen(done):
+        heard.append(done.error)
+        return len(heard) == 4
+
+    model = GradientBoostingClassifier(50).fit(X, y, X_val=X, y_val=y, callbacks=[listen])
+    assert model.n_iter_ == 4
+    assert heard == sorted(heard, reverse=True)
+
+
+def test_progress_is_shown_when_asked_for(capsys):
+    GradientBoostingClassifier(10, verbose=1).fit(*CANCER)
+    assert "10/10 trees" in capsys.readouterr().err
+    GradientBoostingClassifier(2).fit(*CANCER)
+    assert capsys.readouterr().err == ""
+
+
+def test_importances_are_shares_of_what_was_gained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    model = GradientBoostingRegressor(20).fit(X, 5 * X[:, 1] + X[:, 2])
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmax() == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"n_estimators": 0}, "n_estimators=0: an integer of at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0: a number above 0"),
+        ({"subsample": 1.5}, "subsample=1.5: a share above 0 and at most 1"),
+        ({"colsample_bytree": 0}, "colsample_bytree=0: a share above 0"),
+        ({"l2_regularization": -1.0}, "l2_regularization=-1.0: a number of at least 0"),
+        ({"min_child_weight": -1.0}, "min_child_weight=-1.0"),
+        ({"missing": "fractional"}, "missing='fractional'"),
+        ({"validation_fraction": 1.0}, "validation_fraction=1.0"),
+        ({"loss": "cubic"}, "loss='cubic'"),
+        ({"alpha": 1.0}, "alpha=1.0"),
+        ({"monotonic_cst": [1]}, "monotonic_cst has 1 entries; X has 10 columns"),
+        ({"monotonic_cst": {"z": 1}}, "monotonic_cst has 'z', which is no column"),
+        ({"monotonic_cst": [2] * 10}, "monotonic_cst has 2; 1 .rising., -1 .falling. or 0"),
+        ({"monotonic_cst": [1] * 10, "loss": "quantile"}, "this loss takes quantiles"),
+        ({"interaction_cst": "some"}, "interaction_cst='some' is unknown"),
+        ({"interaction_cst": [[11]]}, "interaction_cst has 11; names or numbers below 10"),
+        ({"loss": lambda y, raw: (raw, -np.ones(len(y)))}, "curvature below 0"),
+        ({"loss": lambda y, raw: (raw[:3], raw[:3])}, "slope that is not finite, or not of shape"),
+    ],
+)
+def test_wrong_parameters_are_named_and_the_old_model_stays(params, match):
+    X, y = DIABETES
+    model = GradientBoostingRegressor(2).fit(X, y)
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match=match):
+        model.set_params(**params).fit(X, y)
+    assert model.to_bytes() == before
+
+
+def test_wrong_targets_are_named():
+    X, y = DIABETES
+    with pytest.raises(ValueError, match="loss='poisson' is for counts"):
+        GradientBoostingRegressor(loss="poisson").fit(X, -y)
+    with pytest.raises(ValueError, match="y_val has the label 9"):
+        GradientBoostingClassifier(1).fit(*IRIS, X_val=IRIS[0][:2], y_val=[0, 9])
+    with pytest.raises(ValueError, match="X_val and y_val go together"):
+        GradientBoostingClassifier(1).fit(*IRIS, X_val=IRIS[0])
+    with pytest.raises(ValueError, match="several classes cannot all rise"):
+        GradientBoostingClassifier(1, monotonic_cst=[1, 0, 0, 0]).fit(*IRIS)
