@@ -177,7 +177,7 @@ def make_scan(formula):
     @kernel
     def scan_features(
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
-        n_channels, unit, min_rows, min_weight, trimmed_of, score_of, key_of,
+        n_channels, unit, min_rows, min_weight, ridge, trimmed_of, score_of, key_of,
     ):  # fmt: skip
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
         item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
@@ -199,7 +199,7 @@ def make_scan(formula):
         if n_codes > n_known:
             lost_weight = weight_at(hist, missing, is_classes, n_scored)
             lost_rows = np.int64(hist[missing + last]) if counts_rows else lost_weight
-        whole = np.float64(weight)
+        whole = np.float64(weight) + (ridge + ridge)  # nothing is rounded that could be fused
         best_trimmed, best_score, best_key = -np.inf, -np.inf, int32(NO_CODE)
         # Candidates with missing values to the right and, where there are any, to the left: then
         # they lie below all codes. A key is 2 * code + side.
@@ -228,7 +228,7 @@ def make_scan(formula):
                     own_rows = np.int64(hist[at + last]) if is_known else np.int64(0)
                     part_rows = below_rows + scan(own_rows)
                     below_rows = last_lane(part_rows)
-                part = np.float64(part_weight)
+                part = np.float64(part_weight) + ridge
                 x, y, most = add_channels(
                     hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry,
                     whole_of,
