@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree.backends import cuda, registry
+from gputree.backends import cuda, cuda_rows, cuda_values, registry
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.inputs import read_table
@@ -104,8 +104,8 @@ def test_sums_too_wide_for_shared_memory(
     monkeypatch, on_device, on_numpy, example, shared_words, kind
 ):
     """Groups shrink to a word, to a feature, and to nothing: then all is added directly."""
-    plan = partial(cuda.plan_groups, shared_words=shared_words)
-    monkeypatch.setattr(cuda, "plan_groups", plan)
+    plan = partial(cuda_rows.plan_groups, shared_words=shared_words)
+    monkeypatch.setattr(cuda_rows, "plan_groups", plan)
     X, label, values, weight = example(N_ROWS, n_features=6)
     X[:, 1] %= 2
     target = targets(label, values, weight)[kind]
@@ -114,7 +114,7 @@ def test_sums_too_wide_for_shared_memory(
 
 def test_codes_without_a_copy_by_columns(monkeypatch, on_device, on_numpy, example):
     """Too little memory for the copy: rows are routed by the codes that lie row by row."""
-    monkeypatch.setattr(cuda.CudaBackend, "_check_memory", lambda *_: False)
+    monkeypatch.setattr(cuda_values, "has_room_by_column", lambda *_: False)
     X, label, _, _ = example(N_ROWS, n_features=6)
     target = class_target(label, 2, None)
     assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
