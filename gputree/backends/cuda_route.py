@@ -51,6 +51,7 @@ def routed(launches: Launches, rows: CudaRows, moves: Moves) -> CudaRows:
         bound = np.stack([start, ways.n_left(bit, n_found)], axis=1)
         move(launches, chosen, bound, order, lists[bit % 2])
         order = lists[bit % 2]
+    assert n_found is not None
     return with_children(rows, moves, ways, n_found, order)
 
 

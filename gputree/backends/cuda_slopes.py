@@ -171,24 +171,29 @@ def _as_integers(
 ) -> Slopes:
     dev, n_rows, is_curved = launches.device, len(floats.slope), floats.is_curved
     pair = floats.slope, floats.curvature
-    shifts = [wide_shift(inside.n, float(floats.largest[kind])) for kind in (SLOPE, CURVATURE)]
-    scales = [2.0**shift for shift in shifts]
-    magnitude = dev.zeros(2, np.int64)
-    _over_rows(launches, kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
-    totals = dev.download(magnitude)
-    less = [narrowing(int(totals[kind]), inside.n) for kind in (SLOPE, CURVATURE)]
-    limb, found = dev.empty((1 + is_curved) * n_rows, np.int32), dev.zeros(2, np.int64)
-    args = *less, is_curved, *pair, inside.mark, limb, found
-    _over_rows(launches, kernels.narrow, n_rows, *args)
-    if not is_curved:  # each is 1
-        shifts[1] = less[1] = 0
-    channels = slope_channels(
-        shifts[0] - less[0], shifts[1] - less[1], counts_rows=counts_rows, weighs=is_curved
+    slope_shift, curvature_shift = (
+        wide_shift(inside.n, float(floats.largest[kind])) for kind in (SLOPE, CURVATURE)
     )
-    curved, steep = dev.download(found).tolist()
-    sums = [curved if is_curved else inside.n, steep, inside.n][: channels.n]
+    magnitude = dev.zeros(2, np.int64)
+    scales = 2.0**slope_shift, 2.0**curvature_shift
+    _over_rows(launches, kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
+    wide = dev.download(magnitude)
+    less, less_curved = (narrowing(int(wide[kind]), inside.n) for kind in (SLOPE, CURVATURE))
+    limb, narrow = dev.empty((1 + is_curved) * n_rows, np.int32), dev.zeros(2, np.int64)
+    found = inside.mark, limb, narrow
+    _over_rows(launches, kernels.narrow, n_rows, less, less_curved, is_curved, *pair, *found)
+    curved, steep = dev.download(narrow).tolist()
+    if not is_curved:
+        curved, curvature_shift, less_curved = inside.n, 0, 0
+    channels = slope_channels(
+        slope_shift - less,
+        curvature_shift - less_curved,
+        counts_rows=counts_rows,
+        weighs=is_curved,
+    )
+    totals = np.array([curved, steep, inside.n][: channels.n], SUM)
     arrays = CudaSlopes(inside, is_curved, *pair, limb)
-    return Slopes(channels, np.array(sums, SUM), inside.n, *shifts, arrays)
+    return Slopes(channels, totals, inside.n, slope_shift, curvature_shift, arrays)
 
 
 def begin(device: Device, data: CudaData, bins: Bins, slopes: Slopes) -> CudaRows:
