@@ -11,6 +11,7 @@ import pytest
 
 import gputree
 from gputree.backends.cuda_device import NumbaDevice
+from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED
 from tests.gpu.compiled import budget, facts, page, toolchain
@@ -135,7 +136,9 @@ def test_every_kernel_is_a_case():
 
 
 @pytest.mark.skipif(not SIMULATED, reason="launches are noted in the simulator")
-def test_the_backend_passes_the_types_that_are_compiled(on_device, example, weather, monkeypatch):
+def test_the_backend_passes_the_types_that_are_compiled(
+    on_device, boosted_on_device, example, weather, monkeypatch
+):
     compiled, passed = {(case.body.__name__, case.types) for case in CASES}, set()
     launch = NumbaDevice.launch
 
@@ -151,7 +154,13 @@ def test_the_backend_passes_the_types_that_are_compiled(on_device, example, weat
     table, kind = weather(40)
     for tree in (gputree.C45Classifier, gputree.CARTClassifier):
         tree(max_depth=1, pruning=None, backend="cuda").fit(table, kind).predict(table)
-    assert len(passed) > 30
+    two, three = (kind > 2).astype(np.float64), np.minimum(kind // 2, 2.0)
+    boosted_on_device(table, two, Loss("logistic"), 1, row_share=0.6)
+    boosted_on_device(table, two, Loss("huber", 1.0), 1, weight=weight, min_rows_leaf=2)
+    boosted_on_device(table, two, Loss("squared"), 1)
+    boosted_on_device(table, three, Loss("softmax"), 1, n_outputs=3)
+    boosted_on_device(table, two, lambda raw: (raw - two, np.ones_like(raw)), 1)
+    assert len(passed) > 45
     assert not passed - compiled
 
 
