@@ -137,8 +137,8 @@ def _coded(backend: CudaBackend, rng: np.random.Generator, n_rows: int) -> tuple
 def _sum_work(rows: CudaRows) -> Work:
     """An addition a row, feature and limb; codes, row numbers, and classes or limbs are read."""
     target: Target = rows.target
-    n_limbs = sum(n for _, n in rows.planes.amounts)
-    n_adds = n_limbs + (rows.planes.one_plane >= 0)
+    n_limbs = rows.planes.n_limbs
+    n_adds = n_limbs + rows.planes.has_ones
     label_bytes = LABEL_BYTES if target.label is not None else 0
     row_bytes = N_FEATURES * CODE_BYTES + ROW_NUMBER_BYTES + label_bytes + LIMB_BYTES * n_limbs
     return Work(target.n_rows * row_bytes, target.n_rows * N_FEATURES * n_adds)

@@ -22,4 +22,10 @@ def operations(xp, bits):
     def power(t):
         return bits((bits(t, "int64") << 52) + 0x3FF0000000000000, "float64")
 
-    return SimpleNamespace(mul=lambda a, b: a * b, select=xp.where, split=split, power=power)
+    def select(test, a, b):
+        # Two plain numbers would get a dtype of the library's choice, or none.
+        if not hasattr(a, "dtype") and not hasattr(b, "dtype"):
+            a = xp.asarray(a, dtype=xp.float64)
+        return xp.where(test, a, b)
+
+    return SimpleNamespace(mul=lambda a, b: a * b, select=select, split=split, power=power)

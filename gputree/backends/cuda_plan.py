@@ -3,7 +3,8 @@
 Tables of small numbers that kernels read; made on the host, and nothing here touches a device.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,14 +27,17 @@ class Tuning:
     route_rows: int = 2048  # of a tile
     add_up_threads: int = 1024
     threads: int = 256  # where a thread is a row or a cell
+    slope_threads: int = 256
+    slope_blocks: int = 1024  # at most: each adds its part of a total to memory
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= tally.TILE_ROWS
         assert self.route_rows % self.route_threads == 0 == self.route_threads % WARP
+        assert self.slope_threads % WARP == 0
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8)
+SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 3)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 
@@ -108,33 +112,48 @@ def _group_table(groups: list[range], n_codes: HostArray, per_word: int) -> Host
 class Planes:
     """What each row adds to the sums: ones and limbs; see `kernels.cuda.tally`."""
 
-    amounts: list[tuple[HostArray, int]]  # amounts of all rows, and in how many limbs they come
+    limb_counts: tuple[int, ...]  # in how many limbs each amount of a row comes
     limbs: HostArray  # table of `tally.LIMB_COLUMNS` columns
     n_planes: int
+    has_ones: bool  # whether something counts rows
     one_plane: int
     one_channel: int
     one_step: int  # by how much the class of a row moves plane and channel of its one
     channel_plane: HostArray  # (channels,) the first plane of each
     channel_limbs: HostArray  # (channels,) how many planes it has
+    sum_dtype: type[np.int32] | type[np.int64]  # of a histogram
+
+    @property
+    def n_limbs(self) -> int:
+        return sum(self.limb_counts)
+
+    @property
+    def adds(self) -> tuple[bool, bool]:
+        """Whether rows add limbs, and whether they add ones."""
+        return self.n_limbs > 0, self.has_ones
 
 
-def plan_planes(target: Target) -> Planes:
-    """Planes for the channels of a target."""
-    channels = target.channels
-    if channels.is_classes and target.weight is None:
+def amounts_of(target: Target) -> list[HostArray]:
+    """What rows add beside ones: weights, if there are any, and targets."""
+    weight = [] if target.weight is None else [target.weight]
+    return weight if target.value is None else [*weight, *target.value]
+
+
+def plan_planes(channels: Channels, is_weighted: bool, limb_counts: Sequence[int]) -> Planes:
+    """Planes for channels whose amounts come in so many limbs each; the weight is the first."""
+    if channels.is_classes and not is_weighted:
         one = np.ones(channels.n, np.int32)
-        return Planes([], _no_limbs(), channels.n, 0, 0, 1, np.arange(channels.n), one)
-    amounts: list[tuple[HostArray, int]] = []
+        plane = np.arange(channels.n)
+        none = np.zeros(0, np.int32)
+        return Planes((), none, channels.n, True, 0, 0, 1, plane, one, np.int32)
     limbs: list[tuple[int, int, int, int, int]] = []
     plane_of: list[int] = []
     limbs_of: list[int] = []
     n_planes = 0
 
-    def add(amount: HostArray, n_classes: int) -> None:
+    def add(n_limbs: int, n_classes: int) -> None:
         nonlocal n_planes
-        n_limbs = limb_count(amount)
         first_channel = len(plane_of)
-        amounts.append((amount, n_limbs))
         steps = (n_limbs, 1) if n_classes > 1 else (0, 0)
         limbs.extend((n_planes + k, first_channel, k, *steps) for k in range(n_limbs))
         for _ in range(n_classes):
@@ -149,30 +168,33 @@ def plan_planes(target: Target) -> Planes:
         n_planes += 1
         return n_planes - 1, len(plane_of) - 1
 
-    one_plane, one_channel = -1, -1
-    if target.weight is None:
-        one_plane, one_channel = count()  # the weight of a row is 1
+    one_plane, one_channel = 0, 0
+    if is_weighted:
+        add(limb_counts[0], channels.n_scored if channels.is_classes else 1)
     else:
-        add(target.weight, channels.n_scored if channels.is_classes else 1)
-    if target.value is not None:
-        for value in target.value:
-            add(value, 1)
+        one_plane, one_channel = count()  # the weight of a row is 1
+    for n_limbs in limb_counts[is_weighted:]:
+        add(n_limbs, 1)
     if channels.counts_rows:
         one_plane, one_channel = count()
     return Planes(
-        amounts,
+        tuple(limb_counts),
         np.array(limbs, np.int32).reshape(-1),
         n_planes,
+        not is_weighted or channels.counts_rows,
         one_plane,
         one_channel,
         0,
         np.array(plane_of, np.int64),
         np.array(limbs_of, np.int32),
+        np.int64,
     )
 
 
-def _no_limbs() -> HostArray:
-    return np.zeros(0, np.int32)
+def plan_slopes(channels: Channels, is_curved: bool) -> Planes:
+    """Planes for narrow slopes, of which all sums fit into 32 bits, as do those of curvatures."""
+    planes = plan_planes(channels, is_curved, (1,) * (1 + is_curved))
+    return replace(planes, sum_dtype=np.int32)
 
 
 def limb_count(amount: HostArray) -> int:

@@ -5,11 +5,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gputree.backends.contract import Moves
-from gputree.backends.cuda_plan import Groups, Planes
+from gputree.backends.cuda_device import Device
+from gputree.backends.cuda_launch import Launches
+from gputree.backends.cuda_plan import (
+    Groups,
+    Planes,
+    amounts_of,
+    limb_count,
+    plan_groups,
+    plan_planes,
+)
 from gputree.backends.row_lists import with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
+from gputree.kernels.cuda import tally
 from gputree.runs import begins, within
 
 
@@ -54,6 +64,77 @@ class CudaRows:
     order: Array  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
+
+
+def attached(
+    launches: Launches,
+    data: CudaData,
+    bins: Bins,
+    target: Target,
+    order: HostArray,
+    start: HostArray,
+    n_rows: HostArray,
+) -> CudaRows:
+    """Codes and channels of rows that are listed node by node, all from the host."""
+    amounts = amounts_of(target)
+    counts = [limb_count(amount) for amount in amounts]
+    planes = plan_planes(target.channels, target.weight is not None, counts)
+    n_classes = target.channels.n_scored if target.label is not None else 0
+    label = np.zeros(1, np.uint8)
+    if target.label is not None:
+        label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
+    upload = launches.device.upload
+    return put_together(
+        launches.device,
+        data,
+        bins,
+        target,
+        planes,
+        upload(label),
+        _limbs(launches, amounts, planes, target.n_rows),
+        upload(order),
+        start,
+        n_rows,
+    )
+
+
+def put_together(
+    device: Device,
+    data: CudaData,
+    bins: Bins,
+    target: Target,
+    planes: Planes,
+    label: Array,
+    limb: Array,
+    order: Array,
+    start: HostArray,
+    n_rows: HostArray,
+) -> CudaRows:
+    """Rows whose channels are on the device already."""
+    upload = device.upload
+    groups = plan_groups(bins.n_codes, planes.n_planes, data.code_bits)
+    tables = CudaTables(
+        offset=upload(bins.offset),
+        n_values=upload(bins.n_values),
+        unit=upload(np.array(target.channels.units)),
+        summed=upload(groups.summed),
+        direct=upload(groups.direct),
+        limbs=upload(planes.limbs),
+        channel_plane=upload(planes.channel_plane.astype(np.int32)),
+        channel_limbs=upload(planes.channel_limbs),
+    )
+    return CudaRows(data, bins, target, planes, groups, tables, label, limb, order, start, n_rows)
+
+
+def _limbs(launches: Launches, amounts: list[HostArray], planes: Planes, n_rows: int) -> Array:
+    """Amounts of all rows in limbs, one plane after another."""
+    limb = launches.device.empty(planes.n_limbs * n_rows, np.int32)
+    begin = 0
+    for amount, n in zip(amounts, planes.limb_counts, strict=True):
+        on_device = launches.device.upload(amount)
+        launches.over(tally.divide, n_rows, begin, n_rows, n, on_device, limb)
+        begin += n
+    return limb
 
 
 @dataclass(frozen=True)

@@ -237,7 +237,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         place = np.searchsorted(classes, label)
         unseen = classes[np.minimum(place, len(classes) - 1)] != label
         if unseen.any():
-            raise ValueError(f"y_val has the label {label[unseen].tolist()[0]!r}, which y does not have")
+            raise ValueError(
+                f"y_val has the label {label[unseen].tolist()[0]!r}, which y does not have"
+            )
         return place.astype(np.float64)
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:

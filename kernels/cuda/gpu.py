@@ -14,6 +14,7 @@ from numba import cuda
 from numba.core import config
 
 from gputree.kernels import criteria
+from gputree.kernels import losses as loss_formulas
 
 __all__ = [
     "SIMULATED",
@@ -27,7 +28,9 @@ __all__ = [
     "lanes_below",
     "last_lane",
     "load_words",
+    "losses",
     "multiply",
+    "nearest",
     "other_lane",
     "scan",
     "short_bits_of",
@@ -133,10 +136,18 @@ if SIMULATED:
         """The bits of a float32 as an integer."""
         return np.float32(x).view(np.int32)
 
+    def nearest(x):
+        """The nearest whole number, as a float64; of two the even one."""
+        return np.rint(x)
+
     def _split(x):
         word = np.float64(x).view(np.int64)
         fraction = np.int64((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
         return fraction, np.float64((word >> 52) - 1023)
+
+    def _power(t):
+        word = (np.float64(t).view(np.int64) << 52) + 0x3FF0000000000000
+        return np.int64(word).view(np.float64)
 
 else:
     from llvmlite import ir  # type: ignore[import-untyped]
@@ -250,10 +261,20 @@ else:
         return libdevice.float_as_int(x)
 
     @function
+    def nearest(x):
+        """The nearest whole number, as a float64; of two the even one."""
+        return libdevice.rint(x)
+
+    @function
     def _split(x):
         word = libdevice.double_as_longlong(x)
         fraction = libdevice.longlong_as_double((word & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)
         return fraction, np.float64((word >> 52) - 1023)
+
+    @function
+    def _power(t):
+        word = (libdevice.double_as_longlong(t) << 52) + 0x3FF0000000000000
+        return libdevice.longlong_as_double(word)
 
 
 @function
@@ -261,7 +282,14 @@ def _select(test, a, b):
     return a if test else b
 
 
+_OPERATIONS = SimpleNamespace(mul=multiply, select=_select, split=_split, power=_power)
+
+
 def formulas():
     """The formulas of `criteria` for kernels."""
-    operations = SimpleNamespace(mul=multiply, select=_select, split=_split)
-    return criteria.compile_for(function, operations)
+    return criteria.compile_for(function, _OPERATIONS)
+
+
+def losses():
+    """The formulas of `losses` for kernels."""
+    return loss_formulas.compile_for(function, _OPERATIONS)

@@ -177,12 +177,12 @@ def make_scan(formula):
     @kernel
     def scan_features(
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
-        n_channels, unit, min_rows, min_weight, trimmed_of, score_of, key_of,
+        n_channels, unit, min_rows, min_weight, ridge, trimmed_of, score_of, key_of,
     ):  # fmt: skip
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
-        item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
-        # Warps beyond the last item repeat it, so that all warps call the primitives alike.
-        item = min(item, uint32(n_nodes * n_features - 1))
+        own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
+        # Warps beyond the last item go along with it, so that all call the primitives alike.
+        item = min(own_item, uint32(n_nodes * n_features - 1))
         node, feature = uint32(item // uint32(n_features)), uint32(item % uint32(n_features))
         step = uint64(n_channels)
         base = uint64(node) * uint64(stride) + uint64(offset[feature]) * step
@@ -199,7 +199,7 @@ def make_scan(formula):
         if n_codes > n_known:
             lost_weight = weight_at(hist, missing, is_classes, n_scored)
             lost_rows = np.int64(hist[missing + last]) if counts_rows else lost_weight
-        whole = np.float64(weight)
+        whole = np.float64(weight) + (ridge + ridge)  # nothing is rounded that could be fused
         best_trimmed, best_score, best_key = -np.inf, -np.inf, int32(NO_CODE)
         # Candidates with missing values to the right and, where there are any, to the left: then
         # they lie below all codes. A key is 2 * code + side.
@@ -228,7 +228,7 @@ def make_scan(formula):
                     own_rows = np.int64(hist[at + last]) if is_known else np.int64(0)
                     part_rows = below_rows + scan(own_rows)
                     below_rows = last_lane(part_rows)
-                part = np.float64(part_weight)
+                part = np.float64(part_weight) + ridge
                 x, y, most = add_channels(
                     hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry,
                     whole_of,
@@ -250,7 +250,7 @@ def make_scan(formula):
             if better(best_trimmed, best_key, trimmed, key):
                 best_trimmed, best_score, best_key = trimmed, found, key
             distance *= 2
-        if lane == 0:
+        if lane == 0 and item == own_item:
             trimmed_of[item] = best_trimmed
             score_of[item] = best_score
             key_of[item] = best_key
@@ -269,9 +269,9 @@ def make_rate(formula):
         n_channels, unit, min_rows, min_weight, least_share, most_least_weight, rate,
     ):  # fmt: skip
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
-        item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
-        # Warps beyond the last item repeat it, so that all warps call the primitives alike.
-        item = min(item, uint32(n_nodes * n_features - 1))
+        own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
+        # Warps beyond the last item go along with it, so that all call the primitives alike.
+        item = min(own_item, uint32(n_nodes * n_features - 1))
         node, feature = uint32(item // uint32(n_features)), uint32(item % uint32(n_features))
         step, n_known = uint64(n_channels), uint32(n_values[feature])
         base = uint64(node) * uint64(stride) + uint64(offset[feature]) * step
@@ -335,7 +335,7 @@ def make_rate(formula):
         following = next_code(
             hist, begin, n_channels, best_code, n_known, is_classes, n_scored, lane
         )
-        if lane == 0:
+        if lane == 0 and item == own_item:
             out = uint64(item) * uint64(RATE_COLUMNS)
             rate[out + RATE_SCORE] = bits_of(best_score)
             rate[out + RATE_CODE] = best_code if n_cuts > 0 else 0
@@ -368,8 +368,8 @@ def make_choose():
     ):  # fmt: skip
         lane = cuda.threadIdx.x % WARP
         warp = cuda.threadIdx.x // WARP
-        node = np.int64(cuda.blockIdx.x) * (cuda.blockDim.x // WARP) + warp
-        node = min(node, n_nodes - 1)  # warps beyond the last node repeat it
+        own_node = np.int64(cuda.blockIdx.x) * (cuda.blockDim.x // WARP) + warp
+        node = min(own_node, n_nodes - 1)  # warps beyond the last node go along with it
         has_rank = rank.shape[0] > 1
         best, best_drawn, best_order = 0, 1, 0
         best_trimmed, best_score, best_key = -np.inf, -np.inf, NO_CODE
@@ -420,11 +420,11 @@ def make_choose():
             if counts:
                 part_rows += left
                 whole_rows += every
-            if lane == 0:
+            if lane == 0 and node == own_node:
                 winner[out + LEFT + c] = left
         lost = total(lost)
         following = next_code(hist, base, n_channels, code, n_known, is_classes, n_scored, lane)
-        if lane == 0:
+        if lane == 0 and node == own_node:
             winner[out + SCORE] = bits_of(best_score)
             winner[out + FEATURE] = best
             winner[out + CODE] = code if is_found else 0

@@ -6,9 +6,11 @@ side by side; a thread loads those of its row by one load of 128 bits, or of 32 
 that lies in one word. Tiles of few rows, and features whose sums do not fit into shared memory, are
 added to the histogram directly.
 
-Every row adds 1 to a plane, that of its class or of the count. Amounts (weights, targets) are
-wider than 32 bits: they come in limbs of `LIMB_BITS` bits, each with a plane of its own, so that a
-tile of up to `TILE_ROWS` rows cannot overflow; limbs are put together in the histogram.
+Rows add 1 to a plane, that of their class or of the count, where there is one. Amounts (weights,
+targets) are wider than 32 bits: they come in limbs of `LIMB_BITS` bits, each with a plane of its
+own, so that a tile of up to `TILE_ROWS` rows cannot overflow; limbs are put together in the
+histogram. Narrow slopes and curvatures have one limb each: over all rows, their magnitudes add up
+to less than 2**31.
 """
 
 import numpy as np
@@ -34,52 +36,59 @@ PLANE, CHANNEL, POWER, PLANE_STEP, CHANNEL_STEP, LIMB_COLUMNS = 0, 1, 2, 3, 4, 5
 def divide(begin, n, n_limbs, amount, limb):
     """limb[begin + k] of an amount, each a row of `n`; the last one has the sign."""
     i = cuda.grid(1)
-    if i < n:
+    while i < n:
         rest = amount[i]
         for k in range(n_limbs - 1):
             limb[(begin + k) * n + i] = rest & LIMB_MASK
             rest >>= LIMB_BITS
         limb[(begin + n_limbs - 1) * n + i] = rest
+        i += cuda.gridsize(1)
 
 
-def make_sum(code_bits, is_wide, has_limbs):
+def make_sum(code_bits, is_wide, has_limbs, has_ones):
     """Sum tiles in shared memory; a wide group has the codes of four words, another of one."""
     per_word = 32 // code_bits
     full_size = 4 * per_word if is_wide else per_word
+    in_pairs = has_limbs and not has_ones  # a curvature and a slope, in planes 0 and 1
     mask = uint32((1 << code_bits) - 1)
 
     @function
-    def add_code(word, j, at, n, width, amount, cells):
+    def add_code(word, j, at, n, width, amount, apart, second, cells):
         """Add to the cell of code `j` if a word has `n`; returns where the next code's begin."""
         if j < n:
             code = uint32(uint32(word >> uint32(j * code_bits)) & mask)
             cuda.atomic.add(cells, uint32(at + code), amount)
+            if in_pairs:
+                cuda.atomic.add(cells, uint32(uint32(at + code) + apart), second)
         return uint32(at + width)
 
     @function
-    def add_word(word, at, n, width, amount, cells):
+    def add_word(word, at, n, width, amount, apart, second, cells):
         # Written out: not every version of the compiler unrolls a loop.
-        at = add_code(word, 0, at, n, width, amount, cells)
-        at = add_code(word, 1, at, n, width, amount, cells)
+        at = add_code(word, 0, at, n, width, amount, apart, second, cells)
+        at = add_code(word, 1, at, n, width, amount, apart, second, cells)
         if per_word == 4:
-            at = add_code(word, 2, at, n, width, amount, cells)
-            at = add_code(word, 3, at, n, width, amount, cells)
+            at = add_code(word, 2, at, n, width, amount, apart, second, cells)
+            at = add_code(word, 3, at, n, width, amount, apart, second, cells)
         return at
 
     @function
-    def add_words(word0, word1, word2, word3, at, n, width, amount, cells):
-        at = add_word(word0, at, n, width, amount, cells)
+    def add_words(word0, word1, word2, word3, at, n, width, amount, apart, second, cells):
+        at = add_word(word0, at, n, width, amount, apart, second, cells)
         if is_wide:
-            at = add_word(word1, at, n - per_word, width, amount, cells)
-            at = add_word(word2, at, n - 2 * per_word, width, amount, cells)
-            at = add_word(word3, at, n - 3 * per_word, width, amount, cells)
+            at = add_word(word1, at, n - per_word, width, amount, apart, second, cells)
+            at = add_word(word2, at, n - 2 * per_word, width, amount, apart, second, cells)
+            at = add_word(word3, at, n - 3 * per_word, width, amount, apart, second, cells)
 
     @function
-    def add_row(word0, word1, word2, word3, at, n, width, amount, cells):
+    def add_row(word0, word1, word2, word3, at, n, width, amount, apart, second, cells):
+        """Add an amount for each code of a row; in pairs, a second one to cells so far apart."""
         if n == full_size:  # no code is asked whether it is there
-            add_words(word0, word1, word2, word3, at, full_size, width, amount, cells)
+            add_words(
+                word0, word1, word2, word3, at, full_size, width, amount, apart, second, cells
+            )
         else:
-            add_words(word0, word1, word2, word3, at, n, width, amount, cells)
+            add_words(word0, word1, word2, word3, at, n, width, amount, apart, second, cells)
 
     @function
     def add_tile(
@@ -104,18 +113,24 @@ def make_sum(code_bits, is_wide, has_limbs):
             else:
                 word0 = uint32(words[at_word] >> skipped_bits)
                 word1 = word2 = word3 = word0
-            if has_limbs:
+            if in_pairs:
+                curvature, slope = limb[row], limb[uint64(n_rows) + uint64(row)]
+                add_row(
+                    word0, word1, word2, word3, uint32(0), n, width, curvature, span, slope, cells
+                )
+            elif has_limbs:
                 k = uint32(0)
                 while k < n_limbs:
                     plane = uint32(limbs[k * LIMB_COLUMNS + PLANE])
                     step = uint32(limbs[k * LIMB_COLUMNS + PLANE_STEP])
                     at = uint32(uint32(plane + uint32(step * own_label)) * span)
                     amount = limb[uint64(k) * uint64(n_rows) + uint64(row)]
-                    add_row(word0, word1, word2, word3, at, n, width, amount, cells)
+                    add_row(word0, word1, word2, word3, at, n, width, amount, span, 0, cells)
                     k = uint32(k + 1)
-            at = uint32(one_at + uint32(one_span * own_label))
-            # A constant 1 is an instruction of its own that lanes with the same cell share.
-            add_row(word0, word1, word2, word3, at, n, width, 1, cells)
+            if has_ones:
+                at = uint32(one_at + uint32(one_span * own_label))
+                # A constant 1 is an instruction of its own that lanes with the same cell share.
+                add_row(word0, word1, word2, word3, at, n, width, 1, span, 0, cells)
             at_row = uint32(at_row + cuda.blockDim.x)
 
     @function
@@ -185,7 +200,7 @@ def make_sum(code_bits, is_wide, has_limbs):
     return sum_tiles
 
 
-def make_scatter(code_bits, has_limbs):
+def make_scatter(code_bits, has_limbs, has_ones):
     """Add the rows of small tiles to the histogram directly; groups are narrow."""
     mask = uint32((1 << code_bits) - 1)
 
@@ -223,7 +238,8 @@ def make_scatter(code_bits, has_limbs):
                         amount <<= limbs[own_limb + POWER] * LIMB_BITS
                         cuda.atomic.add(hist, base + cell + channel, amount)
                         k = uint32(k + 1)
-                cuda.atomic.add(hist, one_at + cell, 1)
+                if has_ones:
+                    cuda.atomic.add(hist, one_at + cell, 1)
                 word = uint32(word >> uint32(code_bits))
                 j = uint32(j + 1)
             at_row = uint32(at_row + cuda.blockDim.x)

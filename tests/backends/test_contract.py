@@ -35,10 +35,10 @@ class Searching:
         if not callable(verb):
             return verb
 
-        def call(*args):
+        def call(*args, **options):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(*self._patch)
-                return verb(*args)
+                return verb(*args, **options)
 
         return call
 

@@ -1,5 +1,9 @@
 """Whole fits on a CUDA device: simulated, compiled and run on the CPU, or real."""
 
+import os
+import warnings
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +12,9 @@ from gputree.backends import registry
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import open_device
 from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.boosting.rounds import Recipe, Rounds
 from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
 from gputree.data.table import Column, Kind, Table
 from gputree.growth.builder import grow
 from gputree.growth.finish import Finish, finish
@@ -29,6 +35,58 @@ def grown(backend, X, target, *, formula="between", max_bins=255, budget=PLENTY,
     tree = finish(found, target, leaf, Finish(impurities.get(formula)))
     walked = backend.apply(tree, table)
     return [getattr(tree, name).tobytes() for name in Tree.DTYPES] + [walked.tobytes()]
+
+
+@contextmanager
+def no_races():
+    """Where compiled code runs on the CPU: no two threads meet in memory by chance."""
+    if "GPUTREE_PTXRUN" not in os.environ:
+        yield
+        return
+    import ptxrun
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with ptxrun.configure(race="grid", on_race="warn"):
+            yield
+    lines = [line for each in found for line in str(each.message).splitlines()[1:]]
+    # A word of shared memory that many lanes read counts as read until the next barrier of the
+    # block; kernels whose warps work by themselves have barriers of a warp only.
+    by_warps = "write after read on shared memory", "_features"
+    assert not [line for line in lines if not all(part in line for part in by_warps)]
+
+
+def boosted(backend, table, y, loss, n_rounds, weight=None, n_outputs=1, **recipe):
+    """Every array of the trees of some rounds, and what they say of the rows, as bytes."""
+    bins, data = bin_table(backend, read_table(table), None, 255)
+    start = np.zeros((n_outputs, len(y)))
+    recipe = Recipe(max_depth=3, min_child_weight=0.1, **recipe)
+    with no_races():
+        rounds = Rounds(backend, data, bins, y, weight, start, loss, recipe)
+        trees = [tree for number in range(n_rounds) for tree in rounds.next(number)]
+        said = rounds.predictions()
+    assert max(tree.n_nodes for tree in trees) > 4
+    return [getattr(tree, name).tobytes() for tree in trees for name in Tree.DTYPES], said.tobytes()
+
+
+@pytest.fixture(scope="session")
+def boosted_on_numpy():
+    """Boost with NumPy."""
+
+    def boost_here(*args, **options):
+        return boosted(registry.choose(backend="numpy").backend, *args, **options)
+
+    return boost_here
+
+
+@pytest.fixture(scope="session")
+def boosted_on_device():
+    """Boost on the device, by kernels of the given sizes."""
+
+    def boost_there(*args, tuning=AUTOMATIC, **options):
+        return boosted(CudaBackend(open_device("cuda:0"), tuning), *args, **options)
+
+    return boost_there
 
 
 @pytest.fixture(scope="session")

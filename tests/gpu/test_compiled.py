@@ -11,16 +11,18 @@ import pytest
 
 import gputree
 from gputree.backends.cuda_device import NumbaDevice
+from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED
 from tests.gpu.compiled import budget, facts, page, toolchain
-from tests.gpu.compiled.cases import all_cases
+from tests.gpu.compiled.cases import all_cases, boosting
 from tests.gpu.compiled.occupancy import LIMITS, occupancy
 
 ROOT = Path(__file__).parents[2]
 CASES = all_cases()
 SUMMING = [case.name for case in CASES if case.name.startswith("sum_tiles")]
 SCORING = [case.name for case in CASES if case.body.__name__.endswith("_features")]
+BOOSTING = [case.name for case in boosting()]
 
 every_architecture = pytest.mark.parametrize("architecture", toolchain.ARCHITECTURES)
 
@@ -55,15 +57,16 @@ def test_sums_in_shared_memory_are_native_atomics(compiled):
     for name in SUMMING:
         atomics = compiled[name]["atomics"]
         assert not compiled[name]["spins"]
-        assert "limbs" not in name or "ATOMS.ADD" in atomics
+        assert name.endswith(("ones", "classes")) or "ATOMS.ADD" in atomics
         assert {"ATOMS.POPC.INC.32", "ATOMS.ADD"}.intersection(atomics)
 
 
 @every_architecture
 def test_lanes_that_count_in_one_cell_share_an_instruction(compiled, architecture):
-    """Turing has no such instruction."""
+    """Turing has no such instruction; rows with slopes and curvatures are not counted."""
     for name in SUMMING:
-        assert ("ATOMS.POPC.INC.32" in compiled[name]["atomics"]) == (architecture != "sm_75")
+        counts = architecture != "sm_75" and not name.endswith("curvatures")
+        assert ("ATOMS.POPC.INC.32" in compiled[name]["atomics"]) == counts
 
 
 @every_architecture
@@ -77,14 +80,22 @@ def test_nobody_waits_for_what_an_atomic_finds_in_a_histogram(compiled):
 
 
 @every_architecture
+def test_totals_of_slopes_meet_in_global_memory(compiled):
+    """A block hands on what it has found, once; sums of 64 bits in shared memory would spin."""
+    for name in BOOSTING:
+        assert not compiled[name]["spins"]
+        assert all(each.startswith("RED") for each in compiled[name]["atomics"])
+
+
+@every_architecture
 def test_codes_of_a_wide_group_come_by_one_load(compiled):
     assert all(compiled[name]["loads 128 bits"] == ("wide" in name) for name in SUMMING)
 
 
 @every_architecture
-def test_no_multiplication_of_a_score_is_fused_with_an_addition(compiled):
+def test_no_multiplication_of_a_score_or_slope_is_fused_with_an_addition(compiled):
     assert SCORING
-    assert not [name for name in SCORING if compiled[name]["fuses"]]
+    assert not [name for name in SCORING + BOOSTING if compiled[name]["fuses"]]
 
 
 def test_registers_and_shared_memory_are_within_the_budget(found):
@@ -125,7 +136,9 @@ def test_every_kernel_is_a_case():
 
 
 @pytest.mark.skipif(not SIMULATED, reason="launches are noted in the simulator")
-def test_the_backend_passes_the_types_that_are_compiled(on_device, example, weather, monkeypatch):
+def test_the_backend_passes_the_types_that_are_compiled(
+    on_device, boosted_on_device, example, weather, monkeypatch
+):
     compiled, passed = {(case.body.__name__, case.types) for case in CASES}, set()
     launch = NumbaDevice.launch
 
@@ -141,7 +154,13 @@ def test_the_backend_passes_the_types_that_are_compiled(on_device, example, weat
     table, kind = weather(40)
     for tree in (gputree.C45Classifier, gputree.CARTClassifier):
         tree(max_depth=1, pruning=None, backend="cuda").fit(table, kind).predict(table)
-    assert len(passed) > 30
+    two, three = (kind > 2).astype(np.float64), np.minimum(kind // 2, 2.0)
+    boosted_on_device(table, two, Loss("logistic"), 1, row_share=0.6)
+    boosted_on_device(table, two, Loss("huber", 1.0), 1, weight=weight, min_rows_leaf=2)
+    boosted_on_device(table, two, Loss("squared"), 1)
+    boosted_on_device(table, three, Loss("softmax"), 1, n_outputs=3)
+    boosted_on_device(table, two, lambda raw: (raw - two, np.ones_like(raw)), 1)
+    assert len(passed) > 45
     assert not passed - compiled
 
 

@@ -10,6 +10,7 @@ from gputree.backends import registry
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.data.cuts import bin_table
+from gputree.data.slopes import Loss
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 
@@ -28,32 +29,38 @@ def table():
     return Table(columns, N_ROWS)
 
 
-@pytest.fixture(scope="module")
-def targets():
+def begun(backend, data, bins, kind):
+    """Rows at the root with channels of a kind."""
     rng = np.random.default_rng(1)
-    return {
-        "class counts": class_target(rng.integers(0, 2, N_ROWS), 2, None),
-        "regression": value_target(rng.standard_normal((N_ROWS, 1)), None),
-    }
+    label = rng.integers(0, 2, N_ROWS)
+    if kind == "class counts":
+        return backend.begin(data, bins, class_target(label, 2, None))
+    if kind == "regression":
+        return backend.begin(data, bins, value_target(rng.standard_normal((N_ROWS, 1)), None))
+    margins = backend.margins(rng.standard_normal((1, N_ROWS)), label, None)
+    loss = Loss("squared" if kind == "slopes" else "logistic")
+    [slopes] = backend.slopes(margins, loss, None, counts_rows=False)
+    return backend.begin_slopes(data, bins, slopes)
 
 
-@pytest.mark.parametrize("kind", ["class counts", "regression"])
-def test_the_histogram_of_many_rows(table, targets, kind):
+@pytest.mark.parametrize("kind", BUDGET)
+def test_the_histogram_of_many_rows(table, kind):
     """Right, without races, and within the budget of traffic and of conflicts."""
     backend, oracle = CudaBackend(NumbaDevice()), registry.choose(backend="numpy").backend
     bins, data = bin_table(backend, table, None, 255)
-    rows = backend.begin(data, bins, targets[kind])
+    rows = begun(backend, data, bins, kind)
     ptxrun.reset()
     with ptxrun.configure(profile=True, race="grid"):
         hist = backend.tally(rows, ROOT)
     [counted] = [own for name, own in ptxrun.totals().items() if name.endswith("sum_tiles")]
     right_bins, right_data = bin_table(oracle, table, None, 255)
-    right = oracle.tally(oracle.begin(right_data, right_bins, targets[kind]), ROOT)
+    right = oracle.tally(begun(oracle, right_data, right_bins, kind), ROOT)
     sums = hist.sums.copy_to_host().reshape(1, bins.width, -1)
     assert np.array_equal(np.moveaxis(sums, 1, 2), right.sums)
     found = figures(counted)
     assert found.keys() == BUDGET[kind].keys()
     over = {name: (found[name], most) for name, most in BUDGET[kind].items() if found[name] > most}
+
     assert not over
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree.backends import cuda, registry
+from gputree.backends import cuda, cuda_rows, cuda_values, registry
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.inputs import read_table
+from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.stack import Stack
@@ -105,8 +106,8 @@ def test_sums_too_wide_for_shared_memory(
     monkeypatch, on_device, on_numpy, example, shared_words, kind
 ):
     """Groups shrink to a word, to a feature, and to nothing: then all is added directly."""
-    plan = partial(cuda.plan_groups, shared_words=shared_words)
-    monkeypatch.setattr(cuda, "plan_groups", plan)
+    plan = partial(cuda_rows.plan_groups, shared_words=shared_words)
+    monkeypatch.setattr(cuda_rows, "plan_groups", plan)
     X, label, values, weight = example(N_ROWS, n_features=6)
     X[:, 1] %= 2
     target = targets(label, values, weight)[kind]
@@ -115,7 +116,7 @@ def test_sums_too_wide_for_shared_memory(
 
 def test_codes_without_a_copy_by_columns(monkeypatch, on_device, on_numpy, example):
     """Too little memory for the copy: rows are routed by the codes that lie row by row."""
-    monkeypatch.setattr(cuda.CudaBackend, "_check_memory", lambda *_: False)
+    monkeypatch.setattr(cuda_values, "has_room_by_column", lambda *_: False)
     X, label, _, _ = example(N_ROWS, n_features=6)
     target = class_target(label, 2, None)
     assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
@@ -160,6 +161,62 @@ def test_classic_trees_are_those_of_numpy(weather, kind):
     for name in Tree.DTYPES:
         assert getattr(found.tree_, name).tobytes() == getattr(right.tree_, name).tobytes(), name
     assert found.predict(unseen).tobytes() == right.predict(unseen).tobytes()
+
+
+LOGISTIC = {"loss": Loss("logistic")}
+BOOSTED = {
+    "squared": {"loss": Loss("squared"), "ridge": 0.5},
+    "huber": {"loss": Loss("huber", 1.5), "weighs": True},
+    "logistic": LOGISTIC,
+    "logistic, some rows": {**LOGISTIC, "row_share": 0.6, "ridge": 1.0, "level_ridge": 2.0},
+    "logistic, weights": {**LOGISTIC, "weighs": True},
+    "logistic, weights, rows counted": {**LOGISTIC, "weighs": True, "min_rows_leaf": 5},
+    "logistic, leaves by worth": {**LOGISTIC, "max_leaves": 4, "n_drawn": 2},
+    "softmax": {"loss": Loss("softmax"), "n_outputs": 3},
+    "softmax, some rows": {"loss": Loss("softmax"), "n_outputs": 3, "row_share": 0.6},
+}
+
+
+def boosting_case(weather, kind):
+    """Numbers and categories, some of them missing; a target for the loss; weights, some 0."""
+    n_rows = 60 if SIMULATED else 600
+    options = dict(BOOSTED[kind])
+    table, target = weather(n_rows)
+    y = target.astype(np.float64)
+    if options["loss"].formula == "logistic":
+        y = (y > 2).astype(np.float64)
+    elif options["loss"].formula == "softmax":
+        y = np.minimum(y // 2, 2.0)
+    if options.pop("weighs", False):
+        options["weight"] = np.random.default_rng(1).integers(0, 4, n_rows) * 0.3
+    return table, y, options.pop("loss"), options
+
+
+@pytest.mark.parametrize("kind", BOOSTED)
+def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, weather, kind):
+    table, y, loss, options = boosting_case(weather, kind)
+    found, right = (
+        boost(table, y, loss, 2, **options) for boost in (boosted_on_device, boosted_on_numpy)
+    )
+    assert found == right
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"slope_threads": WARP, "slope_blocks": 1},
+        {"slope_threads": 4 * WARP, "slope_blocks": 100, "direct_rows": 10**9},
+        {"sum_threads": WARP, "tile_rows": 5, "direct_rows": 0},
+        {"route_threads": WARP, "route_rows": 2 * WARP},
+    ],
+)
+def test_sizes_of_blocks_change_nothing_in_boosting(
+    boosted_on_device, boosted_on_numpy, weather, sizes
+):
+    table, y, loss, options = boosting_case(weather, "logistic, some rows")
+    tuning = replace(AUTOMATIC, **sizes)
+    found = boosted_on_device(table, y, loss, 1, tuning=tuning, **options)
+    assert found == boosted_on_numpy(table, y, loss, 1, **options)
 
 
 def test_many_trees_are_walked_at_once(weather):

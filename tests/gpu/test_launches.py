@@ -5,13 +5,17 @@ import pytest
 
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import NumbaDevice
+from gputree.boosting.rounds import Recipe, Rounds
 from gputree.data.cuts import bin_table
+from gputree.data.slopes import Loss
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.growth.builder import grow
 from gputree.growth.rules import Rules
 
 MOST_LAUNCHES, MOST_SYNCS = 8, 1
+SLOPE_LAUNCHES, SLOPE_SYNCS = 3, 3  # of an output: slopes, wide integers, narrow ones
+LEAF_LAUNCHES, LEAF_SYNCS = 2, 1  # of a tree: sums of leaves, and steps
 
 
 class Counted(CudaBackend):
@@ -54,3 +58,28 @@ def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):
     assert n_nodes.max() >= 4
     assert launches.max() <= MOST_LAUNCHES
     assert syncs.max() <= MOST_SYNCS
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_outputs", "more_syncs"),
+    [("squared", 1, 0), ("logistic", 1, 1), ("softmax", 3, 1)],
+)
+def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs, more_syncs):
+    """Where curvatures hide how many rows a child has, a level waits once more, to be told."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (60, 2)).astype(np.float32)
+    table = Table(tuple(Column(f"x{i}", Kind.NUMERIC, X[:, i]) for i in range(2)), 60)
+    device = NumbaDevice()
+    backend = CudaBackend(device)
+    bins, data = bin_table(backend, table, None, 255)
+    y, start = rng.integers(0, max(2, n_outputs), 60).astype(float), np.zeros((n_outputs, 60))
+    recipe = Recipe(max_depth=3, min_child_weight=0.0)
+    rounds = Rounds(backend, data, bins, y, None, start, Loss(loss), recipe)
+    before = device.n_launches, device.n_syncs
+    trees = rounds.next(0)
+    assert max(tree.max_depth for tree in trees) == 3
+    levels = 3 * n_outputs
+    launches = (SLOPE_LAUNCHES + LEAF_LAUNCHES) * n_outputs + (n_outputs > 1)
+    syncs = (SLOPE_SYNCS + LEAF_SYNCS) * n_outputs
+    assert device.n_launches - before[0] <= launches + MOST_LAUNCHES * levels
+    assert device.n_syncs - before[1] <= syncs + (MOST_SYNCS + more_syncs) * levels

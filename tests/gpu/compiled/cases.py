@@ -10,7 +10,8 @@ import numpy as np
 
 from gputree.backends.cuda_plan import Tuning, plan_groups
 from gputree.dtypes import STAY
-from gputree.kernels.cuda import coding, predict, route, split, tally
+from gputree.kernels.cuda import coding, predict, route, slopes, split, tally
+from gputree.kernels.losses import FLAT
 
 TUNING = Tuning()
 WARP = 32  # of a device; that of the simulator is smaller
@@ -22,17 +23,33 @@ ARRAYS = {
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "level_start"), "i8"),
     "output": "i8",
+    **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
     **dict.fromkeys(("channel_plane", "channel_limbs", "rank", "n_right", "node", "leaf"), "i4"),
     **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
     **dict.fromkeys(("column", "first_child", "row", "feature", "found"), "i4"),
     **dict.fromkeys(("words", "longer", "flags"), "u4"),
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "level_slot"), "u2"),
-    **dict.fromkeys(("label", "table", "is_fine", "is_wanted"), "u1"),
+    **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
     **dict.fromkeys(("leaf_value", "total"), "f8"),
+    **dict.fromkeys(("y", "raw", "step", "slope", "curvature", "most", "volume"), "f8"),
 }
-OTHERS = {"is_classes": "b1", "counts_rows": "b1", "least_share": "f8"}
+OTHERS = {
+    **dict.fromkeys(("is_classes", "counts_rows", "is_curved"), "b1"),
+    **dict.fromkeys(("least_share", "ridge", "constant"), "f8"),
+    **dict.fromkeys(("slope_scale", "curvature_scale"), "f8"),
+}
+
+# What a row adds: a one to the sums of its class; limbs of weight and targets, and a one; the same
+# in 32 bits where targets are slopes; slopes and curvatures, which nothing counts.
+ADDED = {
+    "ones": ((False, True), "i4"),
+    "limbs": ((True, True), "i8"),
+    "slopes": ((True, True), "i4"),
+    "slopes and curvatures": ((True, False), "i4"),
+}
+LOSSES = (*FLAT, "poisson", "logistic", "softmax", slopes.GIVEN)
 
 
 @dataclass(frozen=True)
@@ -60,28 +77,38 @@ class Case:
 
 
 def all_cases() -> list[Case]:
-    return [*sums(), *scatters(), *splits(), *routes(), *codings(), *others()]
+    return [
+        *sums(),
+        *scatters(),
+        *splits(),
+        *routes(),
+        *boosting(),
+        *codings(),
+        *others(),
+    ]
 
 
 def sums() -> Iterator[Case]:
     usual = plan_groups(np.full(16, 256), n_planes=2, code_bits=8).shared_bytes
     shared = usual, 4 * tally.SHARED_WORDS
-    for bits, is_wide, has_limbs in product((8, 16), (True, False), (False, True)):
-        name = f"sum_tiles {bits}-bit {'wide' if is_wide else 'narrow'} {_added(has_limbs)}"
-        kernel = tally.make_sum(bits, is_wide, has_limbs)
-        yield Case(name, kernel, TUNING.sum_threads, shared, {"hist": _sums(has_limbs)})
+    for bits, is_wide, added in product((8, 16), (True, False), ADDED):
+        name = f"sum_tiles {bits}-bit {'wide' if is_wide else 'narrow'} {added}"
+        adds, hist = ADDED[added]
+        kernel = tally.make_sum(bits, is_wide, *adds)
+        yield Case(name, kernel, TUNING.sum_threads, shared, {"hist": hist})
     many = {"hist": "i4", "label": "i4"}
-    kernel = tally.make_sum(8, False, False)
+    kernel = tally.make_sum(8, False, False, True)
     yield Case("sum_tiles 8-bit narrow ones 300 classes", kernel, TUNING.sum_threads, shared, many)
 
 
 def scatters() -> Iterator[Case]:
-    for bits, has_limbs in product((8, 16), (False, True)):
-        name = f"scatter_tiles {bits}-bit {_added(has_limbs)}"
-        kernel = tally.make_scatter(bits, has_limbs)
-        yield Case(name, kernel, TUNING.threads, arrays={"hist": _sums(has_limbs)})
+    for bits, added in product((8, 16), ADDED):
+        adds, hist = ADDED[added]
+        kernel = tally.make_scatter(bits, *adds)
+        name = f"scatter_tiles {bits}-bit {added}"
+        yield Case(name, kernel, TUNING.threads, arrays={"hist": hist})
     many = {"hist": "i4", "label": "i4"}
-    kernel = tally.make_scatter(8, False)
+    kernel = tally.make_scatter(8, False, True)
     yield Case("scatter_tiles 8-bit ones 300 classes", kernel, TUNING.threads, arrays=many)
 
 
@@ -115,6 +142,18 @@ def routes() -> Iterator[Case]:
     yield Case("span", route.span, threads)
 
 
+def boosting() -> Iterator[Case]:
+    threads = TUNING.slope_threads
+    for loss in LOSSES:
+        kernel = slopes.make_slopes(loss)
+        yield Case(f"take_slopes {loss}", kernel, threads, arrays={"weight": "f8"})
+    yield Case("volumes", slopes.make_volumes(), TUNING.threads)
+    yield Case("widen", slopes.widen, threads)
+    yield Case("narrow", slopes.narrow, threads)
+    yield Case("sum_slopes", slopes.sum_slopes, TUNING.route_threads)
+    yield Case("renew", slopes.renew, TUNING.route_threads)
+
+
 def codings() -> Iterator[Case]:
     counting = {"count": coding.count, "count_fine": coding.count_fine, "gather": coding.gather}
     for (name, kernel), value, amount in product(counting.items(), ("f4", "f8"), ("i4", "i8")):
@@ -137,13 +176,3 @@ def others() -> Iterator[Case]:
             name = f"{verb} {value} {'levels' if has_levels else 'thresholds'}"
             kernel = make(has_levels, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})
-
-
-def _added(has_limbs: bool) -> str:
-    """What a row adds: a one to the sums of its class, or limbs of amounts as well."""
-    return "limbs" if has_limbs else "ones"
-
-
-def _sums(has_limbs: bool) -> str:
-    """Counts of rows fit into 32 bits."""
-    return "i8" if has_limbs else "i4"

@@ -1,0 +1,247 @@
+"""Slopes and curvatures of a loss as integers, their sums by node, and predictions that move on.
+
+Threads stride over rows. What is found over all rows are largest magnitudes and sums of integers,
+which do not depend on order: a block puts together what its threads have, in registers of warps and
+then in shared memory, and hands it on by one atomic of 64 bits in global memory. Those in shared
+memory would be loops of compare and swap.
+"""
+
+import numpy as np
+from numba import int64, uint32, uint64
+
+from gputree.kernels.cuda.gpu import (
+    WARP,
+    bits_of,
+    cuda,
+    function,
+    kernel,
+    losses,
+    multiply,
+    nearest,
+    other_lane,
+    total,
+)
+from gputree.kernels.cuda.route import FIRST, LAST, MOVE, TILE_COLUMNS
+from gputree.kernels.losses import FLAT
+
+GIVEN = "given"  # in the place of a formula: slopes and curvatures are there already
+MOST_WARPS = 32  # of a block
+CURVATURE, SLOPE = 0, 1  # where a pair has them, as channels do
+
+
+@function
+def block_largest(own, board):
+    """The largest value of all threads of a block, none of them negative; for its first thread."""
+    distance = 1
+    while distance < WARP:
+        own = max(own, other_lane(own, distance))
+        distance *= 2
+    thread = uint32(cuda.threadIdx.x)
+    if thread % WARP == 0:
+        board[uint32(thread // WARP)] = own
+    cuda.syncthreads()
+    if thread == 0:
+        warp, n_warps = uint32(1), uint32(cuda.blockDim.x // WARP)
+        while warp < n_warps:
+            own = max(own, board[warp])
+            warp = uint32(warp + 1)
+    cuda.syncthreads()  # the board is free again
+    return own
+
+
+@function
+def block_total(own, board):
+    """The sum of the values of all threads of a block; for its first thread."""
+    own = total(own)
+    thread = uint32(cuda.threadIdx.x)
+    if thread % WARP == 0:
+        board[uint32(thread // WARP)] = own
+    cuda.syncthreads()
+    if thread == 0:
+        warp, n_warps = uint32(1), uint32(cuda.blockDim.x // WARP)
+        while warp < n_warps:
+            own += board[warp]
+            warp = uint32(warp + 1)
+    cuda.syncthreads()  # the board is free again
+    return own
+
+
+def make_at_row(formula):
+    """The slope and the curvature of a row by one formula."""
+    if formula == GIVEN:
+
+        @function
+        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+            return slope[i], curvature[i]
+
+        return at_row
+
+    of_loss = getattr(losses(), formula)
+    if formula == "softmax":
+
+        @function
+        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+            own = raw[uint64(output) * uint64(n_rows) + uint64(i)]
+            return of_loss(y[i], own, most[i], volume[i], np.float64(output))
+
+    elif formula in FLAT:
+
+        @function
+        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+            return of_loss(y[i], raw[i], constant), 1.0
+
+    else:
+
+        @function
+        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+            return of_loss(y[i], raw[i], constant)
+
+    return at_row
+
+
+def make_slopes(formula):
+    """Slopes and curvatures by one formula."""
+    at_row = make_at_row(formula)
+
+    @kernel
+    def take_slopes(
+        n_rows, output, constant, y, raw, most, volume, weight, is_inside, is_curved, slope,
+        curvature, largest,
+    ):  # fmt: skip
+        """Slopes and curvatures times weights, 0 outside, and the bits of their largest magnitudes.
+
+        One weight and one mark may stand for those of all rows.
+        """
+        board = cuda.shared.array(MOST_WARPS, int64)
+        last_weight, last_mark = uint32(weight.shape[0] - 1), uint32(is_inside.shape[0] - 1)
+        steep, curved = np.int64(0), np.int64(0)
+        i = uint32(cuda.grid(1))
+        while i < n_rows:
+            own_slope, own_curvature = 0.0, 0.0
+            if is_inside[min(i, last_mark)] != 0:
+                own_slope, own_curvature = at_row(
+                    i, n_rows, output, constant, y, raw, most, volume, slope, curvature
+                )
+                own_weight = weight[min(i, last_weight)]
+                own_slope = multiply(own_slope, own_weight)
+                own_curvature = multiply(own_curvature, own_weight)
+            slope[i] = own_slope
+            # Floats that are not negative have the order of their bits.
+            steep = max(steep, bits_of(abs(own_slope)))
+            if is_curved:
+                curvature[i] = own_curvature
+                curved = max(curved, bits_of(abs(own_curvature)))
+            i = uint32(i + cuda.gridsize(1))
+        steep, curved = block_largest(steep, board), block_largest(curved, board)
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.max(largest, SLOPE, steep)
+            cuda.atomic.max(largest, CURVATURE, curved)
+
+    return take_slopes
+
+
+def make_volumes():
+    """What the shares of several classes need of each row."""
+    forms = losses()
+    highest, volume_of = forms.highest, forms.volume
+
+    @kernel
+    def volumes(n_rows, n_outputs, raw, most, volume):
+        i = uint32(cuda.grid(1))
+        while i < n_rows:
+            own = raw[i::n_rows]
+            most[i] = highest(own, n_outputs)
+            volume[i] = volume_of(own, most[i], n_outputs)
+            i = uint32(i + cuda.gridsize(1))
+
+    return volumes
+
+
+@kernel
+def widen(n_rows, slope_scale, curvature_scale, is_curved, slope, curvature, sums):
+    """Make slopes and curvatures whole numbers, in place, and sum their magnitudes."""
+    board = cuda.shared.array(MOST_WARPS, int64)
+    steep, curved = np.int64(0), np.int64(0)
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        own = nearest(multiply(slope[i], slope_scale))
+        slope[i] = own
+        steep += np.int64(abs(own))
+        if is_curved:
+            own = nearest(multiply(curvature[i], curvature_scale))
+            curvature[i] = own
+            curved += np.int64(abs(own))
+        i = uint32(i + cuda.gridsize(1))
+    steep, curved = block_total(steep, board), block_total(curved, board)
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(sums, SLOPE, steep)
+        cuda.atomic.add(sums, CURVATURE, curved)
+
+
+@function
+def narrowed(wide, less):
+    """A whole number with some bits fewer."""
+    whole = np.int64(wide)
+    if less > 0:
+        whole = (whole + (np.int64(1) << np.int64(less - 1))) >> np.int64(less)
+    return whole
+
+
+@kernel
+def narrow(
+    n_rows, slope_less, curvature_less, is_curved, slope, curvature, is_inside, limb, sums
+):  # fmt: skip
+    """Narrow curvatures, where there are any, and after them narrow slopes; and their sums.
+
+    A row that takes part has a curvature of at least 1.
+    """
+    board = cuda.shared.array(MOST_WARPS, int64)
+    last_mark = uint32(is_inside.shape[0] - 1)
+    first_slope = uint64(n_rows) if is_curved else uint64(0)
+    steep, curved = np.int64(0), np.int64(0)
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        own = narrowed(slope[i], slope_less)
+        limb[first_slope + uint64(i)] = own
+        steep += own
+        if is_curved:
+            own = narrowed(curvature[i], curvature_less)
+            if is_inside[min(i, last_mark)] != 0:
+                own = max(own, np.int64(1))
+            limb[i] = own
+            curved += own
+        i = uint32(i + cuda.gridsize(1))
+    steep, curved = block_total(steep, board), block_total(curved, board)
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(sums, SLOPE, steep)
+        cuda.atomic.add(sums, CURVATURE, curved)
+
+
+@kernel
+def sum_slopes(tile, order, is_curved, slope, curvature, sums):
+    """Add the wide slopes and curvatures of each tile's rows to the pair of its node."""
+    board = cuda.shared.array(MOST_WARPS, int64)
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    steep, curved = np.int64(0), np.int64(0)
+    i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+    while i < last:
+        row = uint32(order[i])
+        steep += np.int64(slope[row])
+        curved += np.int64(curvature[row]) if is_curved else np.int64(1)
+        i = uint32(i + cuda.blockDim.x)
+    steep, curved = block_total(steep, board), block_total(curved, board)
+    if cuda.threadIdx.x == 0:
+        pair = uint64(tile[own_tile + MOVE]) * uint64(2)
+        cuda.atomic.add(sums, pair + SLOPE, steep)
+        cuda.atomic.add(sums, pair + CURVATURE, curved)
+
+
+@kernel
+def renew(tile, step, begin, order, raw):
+    """Add the step of its node to each row's prediction, one of those from `begin` on."""
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    own_step = step[uint32(tile[own_tile + MOVE])]
+    i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+    while i < last:
+        raw[uint64(begin) + uint64(order[i])] += own_step
+        i = uint32(i + cuda.blockDim.x)
