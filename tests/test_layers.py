@@ -39,6 +39,12 @@ MAY_IMPORT = {
         *("gputree.backends.contract", "gputree.data", "gputree.tree"),
         *("gputree.formulas", "gputree.sampling"),
     },
+    "gputree.ensembles": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
+        *("gputree.sampling", "gputree.progress"),
+    },
+    "gputree.progress": set(),
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
     "gputree.rules.classifier": {
         *FOUNDATION,

@@ -71,11 +71,11 @@ class RandomSplits:
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         drawn = np.ones(score.shape, bool)
         if search.rank is not None:
-            drawn = search.rank < search.n_drawn
+            drawn[:] = search.rank < search.n_drawn
         self._score(hist, search, drawn, score)
         # More features are tried only where none of those drawn can be split.
-        stuck = ~(score > NO_SPLIT).any(axis=1)
-        self._score(hist, search, stuck[:, None] & ~drawn, score)
+        stuck = (score == NO_SPLIT).all(axis=1, keepdims=True)
+        self._score(hist, search, stuck & ~drawn, score)
         return score
 
     def _score(self, hist: Hist, search: RandomSearch, wanted: HostArray, score: HostArray) -> None:
