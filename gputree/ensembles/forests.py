@@ -403,7 +403,7 @@ missing_, backend_, device_
     1.0
     """
 
-    CRITERIA = {
+    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = {
         name: formulas
         for name, formulas in DecisionTreeClassifier.CRITERIA.items()
         if name != "gain_ratio"  # which compares the best splits of features
