@@ -23,6 +23,12 @@ MODULES = {
 
 # Where a module of this prefix may take things of gputree from; itself and below always.
 FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs"}
+BOOSTED = {
+    *FOUNDATION,
+    *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),
+    *("gputree.ensembles", "gputree.estimators", "gputree.formulas", "gputree.prediction"),
+    *("gputree.sampling", "gputree.tree"),
+}
 MAY_IMPORT = {
     "gputree.kernels": set(),
     "gputree.tree": FOUNDATION,
@@ -47,6 +53,20 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data.table", "gputree.tree"),
     },
+    "gputree.ensembles": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
+        *("gputree.sampling", "gputree.progress", "gputree.prediction"),
+    },
+    "gputree.ensembles.kinds": {"gputree.ensembles", "gputree.boosting"},
+    "gputree.boosting": {
+        *FOUNDATION,
+        *("gputree.backends.contract", "gputree.data", "gputree.growth", "gputree.tree"),
+        *("gputree.formulas", "gputree.sampling"),
+    },
+    "gputree.boosting.model": BOOSTED,
+    "gputree.boosting.gradient": BOOSTED,
+    "gputree.progress": set(),
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
     "gputree.rules.classifier": {
         *FOUNDATION,

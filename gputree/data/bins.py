@@ -91,6 +91,14 @@ class Bins:
     def _value_offset(self) -> HostArray:
         return np.concatenate([[0], np.cumsum(self.n_values)])
 
+    def below(self, feature: HostArray, code: HostArray) -> HostArray:
+        """The largest training value of each code; infinite for the last one of a feature."""
+        return np.asarray(self._below[self._value_offset[feature] + code])
+
+    def above(self, feature: HostArray, code: HostArray) -> HostArray:
+        """The smallest training value of the code after each; infinite after the last one."""
+        return np.asarray(self._above[self._value_offset[feature] + code])
+
     def threshold(
         self, feature: HostArray, code: HostArray, next_code: HostArray, is_at_value: bool = False
     ) -> HostArray:

@@ -198,8 +198,8 @@ def drawn_target(
     bits = exponent_of(np.abs(target.point).max()) + exponent_of(n_drawn)
     down = max(0, bits - (TOTAL_BITS - 1))
     point = np.rint(np.ldexp(target.point, -down)) if down else target.point
-    shift = tuple(each - down for each in channels.point_shift)
-    channels = replace(channels, output_shift=shift, point_shift=shift)
+    shifts = tuple(each - down for each in channels.point_shift)
+    channels = replace(channels, output_shift=shifts, point_shift=shifts)
     value = point.astype(SUM) * whole
     return replace(target, channels=channels, weight=whole, point=point, value=value)
 

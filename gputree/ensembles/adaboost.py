@@ -177,7 +177,7 @@ class AdaBoost(Ensemble):
 
 
 class AdaBoostClassifier(ClassifierMixin, AdaBoost):
-    """AdaBoost for any number of classes (SAMME): each tree minds the errors of those before it.
+    """AdaBoost for classes (SAMME): each tree minds the errors of those before it.
 
     Every row has a weight. A tree is grown on them, its weighted error e gives it the say
     a = learning_rate (ln((1 - e) / e) + ln(K - 1)) among K classes, and the weights of the rows
@@ -219,7 +219,7 @@ feature_names_in_, missing_, backend_, device_
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> boosted = AdaBoostClassifier(n_estimators=20).fit(X, y)
     >>> [round(score, 2) for score in boosted.staged_score(X, y)][::6]
-    [0.92, 0.96, 0.98, 0.99]
+    [0.92, 0.97, 0.98, 0.99]
     """
 
     def __init__(

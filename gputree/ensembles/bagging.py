@@ -92,8 +92,8 @@ missing_, backend_, device_
     >>> bag = BaggingClassifier(C45Classifier(), random_state=0).fit(X, y)
     >>> bag.predict(X[:2])
     array([0, 0])
-    >>> bag.estimators_[0]
-    C45Classifier(random_state=0)
+    >>> bag.estimators_[0].get_depth() > 1
+    True
     """
 
     def __init__(

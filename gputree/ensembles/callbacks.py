@@ -6,21 +6,27 @@ the functions given to `fit` are told.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from gputree.tree.tree import Tree
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _managed
 except ImportError:  # before version 1.9
-    Fit = TypeVar("Fit", bound=Callable[..., Any])
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nobody to tell."""
 
-    def with_callbacks(method: Fit) -> Fit:  # type: ignore[no-redef]
-        """The method as it is."""
+    def _managed(method: Method) -> Method:
         return method
+
+
+def with_callbacks(method: Method) -> Method:
+    """A fit after which scikit-learn's callbacks are told that it is over."""
+    return cast("Method", _managed(method))
 
 
 __all__ = ["Callback", "CallbackSupportMixin", "Listeners", "TreeDone", "with_callbacks"]

@@ -12,7 +12,6 @@ from gputree.ensembles.quantiles import LeafTargets
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
 
 SUBSAMPLE = "balanced_subsample"
 
@@ -35,7 +34,7 @@ class ForestClassifier(AveragingClassifier, Forest):
     """Forests for classes."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeClassifier
-    CRITERIA: ClassVar[Criteria] = CLASS_CRITERIA
+    CRITERIA = DecisionTreeClassifier.CRITERIA
     class_weight: Any
 
     def _new_stem(self) -> TreeEstimator:
@@ -57,7 +56,7 @@ class ForestRegressor(AveragingRegressor, Forest):
     """Forests for numbers."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeRegressor
-    CRITERIA: ClassVar[Criteria] = VALUE_CRITERIA
+    CRITERIA = DecisionTreeRegressor.CRITERIA
     keep_targets: bool
     _targets: LeafTargets | None
 
@@ -404,8 +403,10 @@ missing_, backend_, device_
     1.0
     """
 
-    CRITERIA: ClassVar[Criteria] = {
-        name: formulas for name, formulas in CLASS_CRITERIA.items() if name != "gain_ratio"
+    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = {
+        name: formulas
+        for name, formulas in DecisionTreeClassifier.CRITERIA.items()
+        if name != "gain_ratio"  # which compares the best splits of features
     }
     SPLITTER: ClassVar[str] = "random"
 

@@ -103,8 +103,8 @@ class LeafTargets:
         target, weight, leaf = (
             arrays[name] for name in ("target_value", "target_weight", "target_leaf")
         )
-        dtypes = target.dtype, weight.dtype, leaf.dtype
-        if dtypes != (np.float64, np.float64, np.int32) or target.ndim != 1:
+        dtypes = target.dtype.name, weight.dtype.name, leaf.dtype.name
+        if dtypes != ("float64", "float64", "int32") or target.ndim != 1:
             raise ModelFileError("the targets of the leaves are not numbers")
         if weight.shape != target.shape or leaf.shape != (len(members), len(target)):
             raise ModelFileError("the targets of the leaves are described incompletely")

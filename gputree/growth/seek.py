@@ -13,10 +13,10 @@ from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
-from gputree.formulas import HOST, branch_bits
+from gputree.formulas import branch_bits
 from gputree.growth.constraints import Kept
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
-from gputree.growth.random_splits import RandomSearch, RandomSplits
+from gputree.growth.random_splits import RandomSearch, RandomSplits, trimmed
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
 from gputree.growth.ridge import penalty
 from gputree.runs import begins, first_largest, within
@@ -206,7 +206,7 @@ class Seeker:
 
     def _highest(self, score: HostArray, search: Search) -> HostArray:
         """The feature of the best score, the lowest on ties, among those drawn."""
-        return np.asarray(np.argmax(_trimmed(self._among_drawn(score, search)), axis=1))
+        return np.asarray(np.argmax(trimmed(self._among_drawn(score, search)), axis=1))
 
     def _among_drawn(self, score: HostArray, search: Search) -> HostArray:
         if search.rank is None:
@@ -282,8 +282,3 @@ def _child_sums(
     sums = np.zeros((int(n_children.sum()), cells.shape[1]), np.int64)
     np.add.at(sums, child, cells[known])
     return sums
-
-
-def _trimmed(score: HostArray) -> HostArray:
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT)

@@ -1,0 +1,148 @@
+"""Samples of rows and columns, and their mean."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+
+from gputree import (
+    BaggingClassifier,
+    BaggingRegressor,
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
+from gputree.ensembles.draws import Draws
+
+X, Y = load_iris(return_X_y=True)
+
+
+def test_four_rows_by_hand():
+    """Rows 0, 1, 2, 3 with targets 0, 0, 6, 6; the samples are read from the model.
+
+    Each tree splits its sample between the values it has, halfway, and the answer is the mean: so
+    we can redo every tree from its rows alone.
+    """
+    values, y = np.arange(4.0), np.array([0.0, 0.0, 6.0, 6.0])
+    bag = BaggingRegressor(n_estimators=5, random_state=1).fit(values[:, None], y)
+    asked = 1.9  # between rows 1 and 2
+    said = []
+    for rows in bag.estimators_samples_:
+        low, high = values[rows][y[rows] == 0], values[rows][y[rows] == 6]
+        if not low.size or not high.size:
+            said.append(float(y[rows][0]))
+        else:
+            said.append(0.0 if asked <= (low.max() + high.min()) / 2 else 6.0)
+    assert len(set(said)) > 1
+    assert bag.predict([[asked]])[0] == pytest.approx(np.mean(said))
+
+
+def test_members_are_the_trees_of_their_samples():
+    """A tree on a sample is the tree of the rows repeated as often as they were drawn."""
+    bag = BaggingClassifier(n_estimators=3, random_state=0).fit(X, Y)
+    for member, rows in zip(bag.estimators_, bag.estimators_samples_, strict=True):
+        alone = DecisionTreeClassifier().fit(X, Y, np.bincount(rows, minlength=len(X)))
+        np.testing.assert_array_equal(member.tree_.threshold, alone.tree_.threshold)
+        np.testing.assert_array_equal(member.tree_.value, alone.tree_.value)
+
+
+def test_probabilities_are_the_mean_of_the_members():
+    bag = BaggingClassifier(C45Classifier(), n_estimators=4, random_state=0).fit(X, Y)
+    mean = np.mean([tree.predict_proba(X) for tree in bag.estimators_], axis=0)
+    np.testing.assert_allclose(bag.predict_proba(X), mean, rtol=1e-12)
+    assert all(isinstance(tree, C45Classifier) for tree in bag.estimators_)
+
+
+def test_a_member_is_an_estimator_of_its_own():
+    bag = BaggingClassifier(n_estimators=3, random_state=0).fit(X, Y)
+    tree = bag.estimators_[1]
+    assert tree.prune("pessimistic").get_n_leaves() <= tree.get_n_leaves()
+    assert "x2" in bag.estimators_[0].export_text()
+    assert len(bag.estimators_[1:]) == 2
+    assert [each.get_depth() for each in bag.estimators_]
+
+
+@pytest.mark.filterwarnings("ignore:.*use more trees")
+@pytest.mark.parametrize("bootstrap_features", [False, True])
+def test_trees_on_some_columns_know_only_these(bootstrap_features):
+    table, y = load_diabetes(return_X_y=True)
+    bag = BaggingRegressor(
+        n_estimators=4,
+        max_features=0.3,
+        bootstrap_features=bootstrap_features,
+        random_state=0,
+        oob_score=True,
+    ).fit(table, y)
+    assert all(len(columns) == 3 for columns in bag.estimators_features_)
+    assert len({tuple(columns) for columns in bag.estimators_features_}) > 1
+    said = [
+        tree.predict(table[:, columns])
+        for tree, columns in zip(bag.estimators_, bag.estimators_features_, strict=True)
+    ]
+    np.testing.assert_allclose(bag.predict(table), np.mean(said, axis=0), rtol=1e-12)
+    used = np.unique(np.concatenate(bag.estimators_features_))
+    assert set(np.flatnonzero(bag.feature_importances_)) <= set(used.tolist())
+    assert bag.apply(table).shape == (442, 4)
+
+
+def test_rows_are_drawn_as_often_as_chance_has_it():
+    bag = BaggingRegressor(n_estimators=20, random_state=0).fit(
+        np.arange(400.0)[:, None], range(400)
+    )
+    counts = np.array([np.bincount(rows, minlength=400) for rows in bag.estimators_samples_])
+    assert (counts.sum(axis=1) == 400).all()
+    # (1 - 1/400) ** 400 = 0.3674; the share of 8,000 has a standard error of about 0.003.
+    assert np.mean(counts == 0) == pytest.approx(0.3674, abs=0.015)
+    assert len({row.tobytes() for row in counts}) == 20
+
+
+def test_without_replacement_a_row_is_there_once():
+    bag = BaggingClassifier(n_estimators=3, bootstrap=False, max_samples=0.4, random_state=0)
+    for rows in bag.fit(X, Y).estimators_samples_:
+        assert len(rows) == len(set(rows.tolist())) == 60
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(0, 99))
+def test_a_row_of_weight_two_is_drawn_like_two_rows(weights, tree):
+    weight = np.array([*weights, 1])
+    n, total = len(weight), int(weight.sum())
+    some = np.flatnonzero(weight)
+    weighed = Draws(5, total, True, some, weight[some], n).counts(tree)
+    row = np.repeat(np.arange(n), weight)
+    repeated = Draws(5, total, True, np.arange(total), None, total).counts(tree)
+    assert weighed.tolist() == np.bincount(row, repeated, minlength=n).tolist()
+
+
+def test_whole_weights_count_rows_and_others_do_not():
+    weight = np.repeat([1.0, 3.0], 75)
+    n_drawn = {
+        kind: len(BaggingClassifier(n_estimators=1).fit(X, Y, own).estimators_samples_[0])
+        for kind, own in {"whole": weight, "real": weight / 7, "none": None}.items()
+    }
+    assert n_drawn == {"whole": 300, "real": 150, "none": 150}
+
+
+def test_pruning_is_judged_by_rows_that_a_tree_has_not_seen():
+    table, y = load_breast_cancer(return_X_y=True)
+    plain = BaggingClassifier(n_estimators=2, random_state=0).fit(table, y)
+    tree = DecisionTreeClassifier(pruning="reduced_error")
+    pruned = BaggingClassifier(tree, n_estimators=2, random_state=0).fit(table, y)
+    for before, after, rows in zip(
+        plain.estimators_, pruned.estimators_, plain.estimators_samples_, strict=True
+    ):
+        outside = np.setdiff1d(np.arange(len(y)), rows)
+        by_hand = before.prune("reduced_error", table[outside], y[outside])
+        np.testing.assert_array_equal(after.tree_.threshold, by_hand.tree_.threshold)
+        assert after.pruning_report_ is not None
+
+
+@pytest.mark.filterwarnings("ignore:.*use more trees")
+def test_the_mean_of_several_outputs():
+    table, y = load_diabetes(return_X_y=True)
+    both = np.stack([y, -y], axis=1)
+    tree = DecisionTreeRegressor(max_depth=2)
+    bag = BaggingRegressor(tree, n_estimators=3, random_state=0, oob_score=True).fit(table, both)
+    assert bag.predict(table).shape == bag.oob_prediction_.shape == (442, 2)
+    np.testing.assert_allclose(bag.predict(table)[:, 0], -bag.predict(table)[:, 1])

@@ -1,0 +1,68 @@
+"""Splits that are drawn: both sides filled, all groups of levels alike, the best of features."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from gputree import DecisionTreeRegressor
+
+RNG = np.random.default_rng(0)
+
+
+def root(X, y, seed, **options):
+    tree = DecisionTreeRegressor(splitter="random", max_depth=1, random_state=seed, **options)
+    return tree.fit(X, y)
+
+
+def test_three_levels_are_divided_in_every_way_alike():
+    """Three ways to divide a, b, c into two groups; 90 draws, each way 30 +- 4.5."""
+    X = np.repeat([["a"], ["b"], ["c"]], 4, axis=0).astype(object)
+    ways = Counter()
+    for seed in range(90):
+        leaf = root(X, np.arange(12.0), seed, categorical_features=[0]).apply(X)[::4]
+        assert len(set(leaf.tolist())) == 2
+        ways[tuple((leaf == leaf[0]).tolist())] += 1
+    assert len(ways) == 3
+    assert all(12 < n < 48 for n in ways.values())
+
+
+def test_the_better_of_two_drawn_splits_is_taken():
+    """Column 0 tells the target; whatever is drawn for column 1 gains less than 1/100 of it."""
+    x = np.arange(50.0)
+    X = np.stack([x, np.tile([0.0, 1.0], 25)], axis=1)
+    chosen = [root(X, x, seed).tree_.feature[0] for seed in range(10)]
+    assert chosen == [0] * 10
+    # With one feature drawn at a node, the other has its turn as well.
+    drawn = {int(root(X, x, seed, max_features=1).tree_.feature[0]) for seed in range(10)}
+    assert drawn == {0, 1}
+
+
+def test_a_constant_column_is_passed_over():
+    X = np.stack([np.zeros(20), np.arange(20.0)], axis=1)
+    for seed in range(6):
+        assert root(X, X[:, 1], seed, max_features=1).tree_.feature[0] == 1
+
+
+def test_thresholds_keep_both_sides_large_enough():
+    X = RNG.normal(size=(40, 2))
+    for seed in range(6):
+        tree = root(X, X[:, 0], seed, min_samples_leaf=15)
+        assert tree.tree_.n_rows[1:].min(initial=40) >= 15
+
+
+@pytest.mark.parametrize("values", [[-np.inf, 0.0, 1.0, np.inf], [-1.7e308, 0.0, 1.0, 1.7e308]])
+def test_values_without_a_middle(values):
+    X = np.repeat(values, 5)[:, None]
+    for seed in range(8):
+        tree = root(X, np.repeat([0.0, 1.0, 2.0, 3.0], 5), seed)
+        assert tree.get_n_leaves() == 2
+        assert (tree.tree_.n_rows[1:] > 0).all()
+
+
+def test_missing_values_go_where_they_fit_better():
+    X = np.r_[np.zeros(10), np.ones(10), np.full(10, np.nan)][:, None]
+    for like_low in (True, False):
+        y = np.r_[np.zeros(10), np.ones(10), np.full(10, 0.0 if like_low else 1.0)]
+        leaf = root(X, y, 0).apply([[0.0], [1.0], [np.nan]])
+        assert leaf[2] == leaf[0 if like_low else 1]
