@@ -242,7 +242,12 @@ class ArrayBackend:
         return dispersed(self._lib, rows, nodes, row, node, weight)
 
     def grow_whole(
-        self, roots: Sequence[ArrayRows], keys: HostArray, search: Search, limits: Limits
+        self,
+        roots: Sequence[ArrayRows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
     ) -> None:
         return None
 

@@ -345,11 +345,17 @@ class Backend(Protocol):
 
     # Once some trees.
     def grow_whole(
-        self, roots: Sequence[Rows], keys: HostArray, search: Search, limits: Limits
+        self,
+        roots: Sequence[Rows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
     ) -> list[Whole] | None:
-        """Trees on rows at their roots, as the other verbs would grow them; `keys` are their draws.
+        """Trees on rows at their roots, as the other verbs would grow them.
 
-        None where the backend has no quicker way than these verbs.
+        `totals` are the sums of the roots, (roots, channels), and `keys` what their draws follow
+        from. None where the backend has no quicker way than these verbs.
         """
         ...
 

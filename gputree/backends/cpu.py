@@ -308,9 +308,14 @@ class CpuBackend:
         return cpu_route.dispersed(self._workers, rows, nodes, row, node, weight)
 
     def grow_whole(
-        self, roots: Sequence[CpuRows], keys: HostArray, search: Search, limits: Limits
+        self,
+        roots: Sequence[CpuRows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
     ) -> list[Whole] | None:
-        return cpu_grow.grow_whole(self._workers, roots, keys, search, limits)
+        return cpu_grow.grow_whole(self._workers, roots, totals, keys, search, limits)
 
     # After a tree.
 

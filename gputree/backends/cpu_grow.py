@@ -22,7 +22,12 @@ NO_POINTS = np.empty((0, 0))
 
 
 def grow_whole(
-    workers: Workers, roots: Sequence[CpuRows], keys: HostArray, search: Search, limits: Limits
+    workers: Workers,
+    roots: Sequence[CpuRows],
+    totals: HostArray,
+    keys: HostArray,
+    search: Search,
+    limits: Limits,
 ) -> list[Whole] | None:
     """Trees on rows at their roots; None where levels are split, or all threads can share nodes."""
     n_rows = max(len(rows.order) for rows in roots)
@@ -30,18 +35,21 @@ def grow_whole(
         return None
     if any(feature.kind is Kind.NOMINAL for feature in roots[0].bins.features):
         return None
-    return workers.map(lambda i: _grow(roots[i], keys[i], search, limits), range(len(roots)))
+    return workers.map(
+        lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
+    )
 
 
-def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whole:
+def _grow(
+    rows: CpuRows, totals: HostArray, key: np.uint64, search: Search, limits: Limits
+) -> Whole:
     bins, channels = rows.bins, rows.target.channels
     row = rows.order.astype(np.uint32)
-    word = _words(rows, search)
+    word = _words(rows, totals, search)
     word = word[rows.order] if word.size else NONE
     is_pair = channels.is_classes and word.size > 0
     point = rows.target.point
     least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
-    totals = rows.totals()
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
     node, score, sums = grow.grow(
@@ -93,7 +101,7 @@ def _grow(rows: CpuRows, key: np.uint64, search: Search, limits: Limits) -> Whol
     )
 
 
-def _words(rows: CpuRows, search: Search) -> HostArray:
+def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:
     """Slopes and curvatures, or the weights of the second of two classes and of both.
 
     Two classes by Gini are like one target of 0 and 1, where products are exact.
@@ -103,7 +111,7 @@ def _words(rows: CpuRows, search: Search) -> HostArray:
     channels = rows.target.channels
     is_pair = channels.is_classes and channels.n_scored == 2 and search.formula == "between"
     counts_by_weight = not channels.counts_rows or search.min_rows <= 1
-    if not (is_pair and counts_by_weight and rows.totals()[:2].sum() <= EXACT_WEIGHT):
+    if not (is_pair and counts_by_weight and totals[:2].sum() <= EXACT_WEIGHT):
         return NONE
     word = 1 + (rows.label.astype(np.int64) << UPPER)
     return word * rows.weight if rows.weight.size else word

@@ -11,7 +11,6 @@ from gputree.data.target import Target
 from gputree.data.target import with_copies as extended
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram
-from gputree.kernels.cpu.words import LOWER, UPPER
 from gputree.runs import begins, owners, within
 
 CHUNK_ROWS = 16_384  # rows that one thread routes at a time
@@ -72,13 +71,6 @@ class CpuRows:
     n_rows: HostArray  # (nodes,) how many it has; 0 for one whose rows all left it
     # (rows,) slope and curvature of a boosted tree in one, or empty
     word: HostArray = field(default_factory=lambda: NONE)
-
-    def totals(self) -> HostArray:
-        """The sums of all rows in the tree, (channels,)."""
-        if not self.is_packed:
-            return self.target.totals
-        whole = int(self.word[self.order].sum())
-        return np.array([whole & LOWER, whole >> UPPER])
 
     @property
     def is_packed(self) -> bool:

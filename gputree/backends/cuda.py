@@ -334,7 +334,12 @@ class CudaBackend:
         return attached(self._launches, data, rows.bins, target, order, start, n_rows)
 
     def grow_whole(
-        self, roots: Sequence[CudaRows], keys: HostArray, search: Search, limits: Limits
+        self,
+        roots: Sequence[CudaRows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
     ) -> None:
         return None
 

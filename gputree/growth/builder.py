@@ -78,7 +78,8 @@ def grow_whole(
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
-    found = backend.grow_whole(roots, keys, search, rules.limits)
+    totals = np.stack([start.totals for start in starts])
+    found = backend.grow_whole(roots, totals, keys, search, rules.limits)
     if found is None:
         return None
     grown = []
