@@ -34,7 +34,7 @@ class ForestClassifier(AveragingClassifier, Forest):
     """Forests for classes."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeClassifier
-    CRITERIA = DecisionTreeClassifier.CRITERIA
+    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = DecisionTreeClassifier.CRITERIA
     class_weight: Any
 
     def _new_stem(self) -> TreeEstimator:
@@ -56,7 +56,7 @@ class ForestRegressor(AveragingRegressor, Forest):
     """Forests for numbers."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeRegressor
-    CRITERIA = DecisionTreeRegressor.CRITERIA
+    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = DecisionTreeRegressor.CRITERIA
     keep_targets: bool
     _targets: LeafTargets | None
 
