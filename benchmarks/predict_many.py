@@ -1,6 +1,6 @@
-"""Predict with 100 trees, beside LightGBM, XGBoost and scikit-learn.
+"""Predict and explain with 100 trees, beside LightGBM, XGBoost, scikit-learn and shap.
 
-python benchmarks/predict_many.py --rows 1000000 --rounds 5 --jobs 2
+python benchmarks/predict_many.py --rows 1000000 --explain-rows 2000 --rounds 5 --jobs 2
 
 Peers are fitted on a small sample and predict a large table. Our trees have the peers' depth and
 leaves, and are added up by the numba backend. Rounds go through all of them in turn, so that what
@@ -10,6 +10,8 @@ else the machine does meets all alike; printed are medians and ratios to ours.
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy as np
 from gputree import DecisionTreeRegressor
 from gputree.backends.registry import choose
 from gputree.data.inputs import read_table
+from gputree.explain import shap_values
 from gputree.prediction import sum_leaves
 from gputree.tree.stack import Stack
 
@@ -74,41 +77,67 @@ def our_stack(kind: str) -> Stack:
 
 
 def contestants(kind: str, X: Any, n_jobs: int) -> dict[str, Callable[[], Any]]:
+    """What each of them does to predict a table."""
     stack, backend = our_stack(kind), choose(backend="numba", n_jobs=n_jobs).backend
     n_nodes = [tree.n_nodes for tree in stack.trees]
     depth = [int(tree.depth.max()) for tree in stack.trees]
     print(f"{kind}: ours have {median(n_nodes):.0f} nodes and depth {median(depth):.0f}")
-    found: dict[str, Callable[[], Any]] = {
+    runs: dict[str, Callable[[], Any]] = {
         "gputree": lambda: sum_leaves(backend, stack, read_table(X))
     }
     for name, model in peers(kind, n_jobs).items():
-        found[name] = model.fit(*sample(SAMPLE[kind], 0)).predict
-    return {
-        name: predict if name == "gputree" else (lambda predict=predict: predict(X))
-        for name, predict in found.items()
+        runs[name] = partial(model.fit(*sample(SAMPLE[kind], 0)).predict, X)
+    return runs
+
+
+def explainers(X: Any, n_jobs: int) -> dict[str, Callable[[], Any]]:
+    """What each of them does to explain the predictions of boosting."""
+    from xgboost import DMatrix
+
+    stack, fitted = our_stack("boosting"), peers("boosting", n_jobs)
+    fitted = {name: model.fit(*sample(SAMPLE["boosting"], 0)) for name, model in fitted.items()}
+    booster = fitted["XGBoost"].get_booster()
+    runs: dict[str, Callable[[], Any]] = {
+        "gputree": lambda: shap_values(stack, X, backend="numba", n_jobs=n_jobs),
+        "LightGBM": lambda: fitted["LightGBM"].predict(X, pred_contrib=True),
+        "XGBoost": lambda: booster.predict(DMatrix(X), pred_contribs=True),
     }
+    if find_spec("shap"):
+        import shap
+
+        explainer = shap.TreeExplainer(fitted["scikit-learn"])
+        runs["shap"] = lambda: explainer.shap_values(X)
+    return runs
+
+
+def race(runs: dict[str, Callable[[], Any]], n_rounds: int) -> None:
+    """Take turns, and print the medians."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(n_rounds + 1):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            if turn:  # the first warms up
+                seconds[name].append(time.perf_counter() - start)
+    ours = median(seconds["gputree"])
+    for name, own in seconds.items():
+        spread = f"{min(own):.3f}..{max(own):.3f}"
+        print(f"  {name:13} {median(own):7.3f} s ({spread})  {median(own) / ours:5.2f} x ours")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="to predict; 0 for none")
+    parser.add_argument("--explain-rows", type=int, default=2_000, help="0 for none")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    X, _ = sample(options.rows, 1_000)
-    for kind in ("boosting", "forest"):
-        seconds: dict[str, list[float]] = {}
-        runs = contestants(kind, X, options.jobs)
-        for turn in range(options.rounds + 1):
-            for name, run in runs.items():
-                start = time.perf_counter()
-                run()
-                if turn:  # the first warms up
-                    seconds.setdefault(name, []).append(time.perf_counter() - start)
-        ours = median(seconds["gputree"])
-        for name, own in seconds.items():
-            spread = f"{min(own):.3f}..{max(own):.3f}"
-            print(f"  {name:13} {median(own):7.3f} s ({spread})  {median(own) / ours:5.2f} x ours")
+    for kind in ("boosting", "forest") if options.rows else ():
+        race(contestants(kind, sample(options.rows, 1_000)[0], options.jobs), options.rounds)
+    if options.explain_rows:
+        print(f"Shapley values of {options.explain_rows} rows, boosting")
+        X = sample(options.explain_rows, 1_000)[0]
+        race(explainers(X, options.jobs), options.rounds)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from gputree.tree.tree import Split, Tree
 GRID = np.array([-np.inf, -2.5, -1.0, -0.1, 0.0, 0.1, 0.7, 1.5, 1e300, np.inf])
 
 
-def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), may_stop=False, width=1):
+def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
     """A tree of `n_splits` splits; n_levels[feature] is 0 for a column of numbers.
 
-    `may_stop` leaves rows at some nodes. A node weighs as much as its children, some of which
-    weigh nothing.
+    A share `stops` of the nodes keeps rows whose value is missing. A node weighs as much as its
+    children, some of which weigh nothing.
     """
     numbers, nominal = ([at for at, n in enumerate(n_levels) if (n > 0) == has] for has in (0, 1))
     features = {Split.THRESHOLD: numbers, Split.SUBSET: nominal, Split.MULTIWAY: nominal}
@@ -48,8 +48,8 @@ def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), may_stop=False, widt
         first = number[(*path, 0)]
         tree["kind"][at], tree["feature"][at] = kind, feature
         tree["first_child"][at], tree["n_children"][at] = first, n_children
-        stops = may_stop and rng.random() < 0.3
-        tree["missing_slot"][at] = STAY if stops else rng.integers(n_children)
+        stays = rng.random() < stops
+        tree["missing_slot"][at] = STAY if stays else rng.integers(n_children)
         if not tree["weight"][first : first + n_children].any():
             tree["weight"][first] = 1.0  # a node that is split has weight
         tree["weight"][at] = tree["weight"][first : first + n_children].sum()

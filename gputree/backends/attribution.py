@@ -92,7 +92,7 @@ class _Passage:
         own = int(self._owner[tree.feature[node]])
         was_known, was_unknown = passed.get(own, (np.ones(len(self._sums)), 1.0))
         had = was_known - was_unknown
-        earlier = [_positive(was_unknown + t * had) for t in self._point]
+        earlier = [_inverse(was_unknown + t * had) for t in self._point]
         slot = self._slots(node, self._values)
         other = STAY if self._others is None else self._slots(node, self._others)[0]
         for turn in range(int(tree.n_children[node])):
@@ -107,12 +107,12 @@ class _Passage:
             parts = zip(product, earlier, now, strict=True)
             reached = self._below(
                 child,
-                [above / before * after for above, before, after in parts],
+                [above * before * after for above, before, after in parts],
                 {**passed, own: (known, unknown)},
             )
             credit = np.zeros_like(self._sums[:, own])
             for q, weight in enumerate(self._weight):
-                per_unit = gain / _positive(now[q]) - had / earlier[q]
+                per_unit = gain * _inverse(now[q]) - had * earlier[q]
                 credit += weight * reached[q] * per_unit[:, None]
                 total[q] += reached[q]
             self._sums[:, own] += credit
@@ -127,6 +127,6 @@ class _Passage:
         return np.where(slot == STAY, np.int64(tree.missing_slot[node]), slot)
 
 
-def _positive(factor: HostArray) -> HostArray:
-    """The factor where it divides; rows that cannot get here have 0, and nothing to divide."""
-    return np.where(factor > 0, factor, 1.0)
+def _inverse(factor: HostArray) -> HostArray:
+    """One over a factor; rows that cannot get here have 0, and nothing to divide."""
+    return 1.0 / np.where(factor > 0, factor, 1.0)

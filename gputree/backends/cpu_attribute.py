@@ -20,10 +20,11 @@ def attribute(
     plan = Plan.of(stack, owner)
     n_features = int(owner.max()) + 1
     result = np.zeros((table.n_rows, n_features, stack.n_outputs))
-    matrix = matrix_of(table)
-    others = np.empty((0, matrix.shape[1]), matrix.dtype)
+    # One type for both: the time is spent elsewhere, and a float32 is the same number.
+    matrix = np.ascontiguousarray(matrix_of(table), np.float64)
+    others = np.empty((0, matrix.shape[1]))
     if background is not None:
-        others = np.ascontiguousarray(matrix_of(background))
+        others = np.ascontiguousarray(matrix_of(background), np.float64)
     column = stack.joined("feature").astype(np.int64)
     nodes = (
         column,
@@ -39,6 +40,6 @@ def attribute(
     trees = stack.root, plan.n_points, stack.column, stack.value
     room = plan.most_depth, plan.point.shape[1], n_features
     rules = plan.point, plan.weight
-    args = np.ascontiguousarray(matrix), others, nodes, trees, rules, room, result
+    args = matrix, others, nodes, trees, rules, room, result
     workers.run(kernels.attribute, table.n_rows, *args, least=LEAST_ROWS)
     return result if background is None else result / background.n_rows

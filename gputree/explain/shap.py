@@ -15,7 +15,7 @@ from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
-from gputree.explain.surrogates import settled
+from gputree.explain.complete import complete
 from gputree.prediction import sum_leaves
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -131,9 +131,9 @@ def attributed(
         expected = begin + expected_sum(stack)
     else:
         expected = sum_leaves(backend, stack, background, begin, missing).mean(axis=0)
-    plain, (rows, others), owner = settled(stack, (table, background))
+    whole, (rows, others), owner = complete(stack, (table, background), missing)
     assert rows is not None
-    return Attribution(backend.attribute(plain, rows, owner, others), expected)
+    return Attribution(backend.attribute(whole, rows, owner, others), expected)
 
 
 def expected_sum(stack: Stack) -> HostArray:

@@ -4,7 +4,8 @@ A leaf is reached with the features S known if the row takes its branches at the
 share `zero` of what is not known elsewhere. Each feature on the way has a factor: `one` if it is
 known, `zero` if not. The mean over all orders in which features become known is an integral over t
 of products of `zero + t (one - zero)`, and the quadrature of Gauss has no error for polynomials. A
-tree is gone through once, with what lies below each edge summed at every point t.
+tree is gone through once, with what lies below each edge summed at every point t. Rows go through
+it in blocks: they share what is to be done, and have the same operations done to them.
 """
 
 import numpy as np
@@ -13,13 +14,14 @@ from numba import njit
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.predict import slot_of
 
+BLOCK_ROWS = 32  # as many columns of 8 bytes, at 6 splits and 3 points, as stay in the first cache
 
-@njit(nogil=True)
+
+@njit(nogil=True, inline="always")
 def fraction(slot, child, n_children, share):
     """What goes to a child: all or nothing; its share where no child is told."""
-    if slot >= n_children:
-        return share
-    return 1.0 if slot == child else 0.0
+    whole = 1.0 if slot == child else 0.0
+    return share if slot >= n_children else whole
 
 
 @kernel
@@ -35,99 +37,144 @@ def attribute(begin, end, matrix, others, nodes, trees, rules, room, result):
     root, n_points, output, value = trees
     point, weight = rules
     n_others = others.shape[0]
-    width = value.shape[1]
-    node = np.empty(most_depth + 1, np.int64)
-    child = np.empty(most_depth + 1, np.int64)
-    slots = np.empty((2, most_depth + 1), np.int64)
-    factor = np.empty((2, most_depth + 1))
-    before = np.zeros(most_depth + 1, np.int64)
+    n_depths, width = most_depth + 1, value.shape[1]
+    # What belongs to each depth of the path to the node that is gone through.
+    node = np.zeros(n_depths, np.int64)
+    child = np.zeros(n_depths, np.int64)
+    before = np.zeros(n_depths, np.int64)
+    other_slot = np.zeros(n_depths, np.int64)
+    own_slot = np.zeros((n_depths, BLOCK_ROWS), np.int64)
+    zero = np.ones(n_depths)
+    one = np.ones((n_depths, BLOCK_ROWS))
+    product = np.ones((n_depths, most_points, BLOCK_ROWS))
+    inverse = np.ones((n_depths, most_points, BLOCK_ROWS))
+    below = np.empty((n_depths, most_points, width, BLOCK_ROWS))
     last = np.zeros(n_features, np.int64)
-    product = np.empty((most_depth + 1, most_points))
-    below = np.empty((most_depth + 1, most_points, width))
-    for row in range(begin, end):
+    credit = np.zeros(BLOCK_ROWS)
+    path = (
+        node, child, before, other_slot, own_slot, zero, one, product, inverse, below, last, credit
+    )  # fmt: skip
+    sums = np.empty((n_features, width, BLOCK_ROWS))
+    for first in range(begin, end, BLOCK_ROWS):
+        block = matrix[first : min(first + BLOCK_ROWS, end)]
         for tree in range(root.shape[0]):
             n = n_points[tree]
             rule = point[n, :n], weight[n, :n]
-            path = node, child, slots, factor, before, last, product[:, :n], below[:, :n]
-            sums = result[row, :, output[tree] : output[tree] + width]
+            into = result[first : first + block.shape[0], :, output[tree] : output[tree] + width]
+            copy_in(into, sums)
             for other in range(max(1, n_others)):
                 unknown = others[other : other + 1]
-                go_through(matrix[row], unknown, nodes, root[tree], rule, value, path, sums)
+                go_through(block, unknown, nodes, root[tree], rule, value, path, sums)
+            copy_out(sums, into)
 
 
 @njit(nogil=True)
-def go_through(values, others, nodes, root, rule, value, path, sums):
-    """Add the attributions of one row in one tree to sums[feature, output]."""
+def copy_in(result, sums):
+    """Sums with the rows last."""
+    for row in range(result.shape[0]):
+        for feature in range(result.shape[1]):
+            for i in range(result.shape[2]):
+                sums[feature, i, row] = result[row, feature, i]
+
+
+@njit(nogil=True)
+def copy_out(sums, result):
+    """Sums with the rows first."""
+    for row in range(result.shape[0]):
+        for feature in range(result.shape[1]):
+            for i in range(result.shape[2]):
+                result[row, feature, i] = sums[feature, i, row]
+
+
+@njit(nogil=True)
+def go_through(block, others, nodes, root, rule, value, path, sums):
+    """Add the attributions of some rows in one tree to sums[feature, output, row].
+
+    Depth 0 of the path is the root. Nothing has been tested above it: as if by a feature that lets
+    everything pass.
+    """
     column, feature, first_child, share = nodes[:4]
-    n_children = nodes[6]
-    tests = nodes[4:]
-    node, child, slots, factor, before, last, product, below = path
+    threshold, missing_slot, n_children, level_start, level_slot = nodes[4:]
+    node, child, before, other_slot, own_slot, zero, one, product, inverse, below, last, credit = (
+        path
+    )
     point, weight = rule
-    one, zero = factor
-    depth = 0
-    # Nothing has been tested above the root: as if by a feature that lets everything pass.
-    one[0] = zero[0] = 1.0
-    product[0, :] = 1.0
-    node[0] = root
-    arrive(0, values, others, column, tests, value, node, child, slots, product, below)
+    n_points, width, n_rows = point.shape[0], value.shape[1], block.shape[0]
+    depth, here = 0, root
+    has_arrived = True
     while depth >= 0:
+        if has_arrived:
+            has_arrived = False
+            node[depth] = here
+            child[depth] = 0
+            n = n_children[here]
+            for q in range(n_points):
+                for i in range(width):
+                    added = value[here, i] if n == 0 else 0.0
+                    reached, above = below[depth, q, i], product[depth, q]
+                    for row in range(n_rows):
+                        reached[row] = above[row] * added
+            if n > 0:
+                for row in range(n_rows):
+                    own_slot[depth, row] = slot_of(
+                        block[row, column[here]], here, threshold, missing_slot, n_children,
+                        level_start, level_slot,
+                    )  # fmt: skip
+                other_slot[depth] = n
+                if others.shape[0] > 0:
+                    other_slot[depth] = slot_of(
+                        others[0, column[here]], here, threshold, missing_slot, n_children,
+                        level_start, level_slot,
+                    )  # fmt: skip
         here = node[depth]
+        n = np.int64(n_children[here])
         turn = child[depth]
-        if turn < n_children[here]:
+        if turn < n:
             child[depth] += 1
             to = root + first_child[here] + turn
             own = feature[here]
             back = last[own]
-            n = n_children[here]
-            known = one[back] * fraction(slots[0, depth], turn, n, share[to])
-            unknown = zero[back] * fraction(slots[1, depth], turn, n, share[to])
-            if known == 0.0 and unknown == 0.0:
+            part = share[to]
+            unknown = zero[back] * fraction(other_slot[depth], turn, n, part)
+            total = 0.0
+            for row in range(n_rows):
+                goes = one[back, row] * fraction(own_slot[depth, row], turn, n, part)
+                one[depth + 1, row] = goes
+                total += goes
+            if total == 0.0 and unknown == 0.0:
                 continue
-            for q in range(point.shape[0]):
-                earlier = zero[back] + point[q] * (one[back] - zero[back])
-                now = unknown + point[q] * (known - unknown)
-                product[depth + 1, q] = product[depth, q] / earlier * now
+            known = one[depth + 1]
+            for q in range(n_points):
+                above, after = product[depth, q], product[depth + 1, q]
+                earlier, later = inverse[back, q], inverse[depth + 1, q]
+                for row in range(n_rows):
+                    now = unknown + point[q] * (known[row] - unknown)
+                    # A row that cannot get here has 0, and nothing to divide.
+                    later[row] = 1.0 / (now if now > 0.0 else 1.0)
+                    after[row] = above[row] * earlier[row] * now
             depth += 1
-            one[depth], zero[depth], before[depth], last[own] = known, unknown, back, depth
-            node[depth] = to
-            arrive(depth, values, others, column, tests, value, node, child, slots, product, below)
+            zero[depth], before[depth], last[own] = unknown, back, depth
+            here = to
+            has_arrived = True
         else:
             if depth > 0:
                 own = feature[node[depth - 1]]
                 back = before[depth]
                 last[own] = back
-                # A feature that was tested before has had its credit for all that is below.
-                gain, had = one[depth] - zero[depth], one[back] - zero[back]
-                for i in range(value.shape[1]):
-                    credit = 0.0
-                    for q in range(point.shape[0]):
-                        earlier = zero[back] + point[q] * had
-                        now = zero[depth] + point[q] * gain
-                        reached = below[depth, q, i]
-                        credit += weight[q] * reached * (gain / now - had / earlier)
-                        below[depth - 1, q, i] += reached
-                    sums[own, i] += credit
+                known, was_known = one[depth], one[back]
+                unknown, was_unknown = zero[depth], zero[back]
+                for i in range(width):
+                    credit[:] = 0.0
+                    for q in range(n_points):
+                        earlier, later = inverse[back, q], inverse[depth, q]
+                        reached, total_below = below[depth, q, i], below[depth - 1, q, i]
+                        for row in range(n_rows):
+                            # A feature tested before has had its credit for all that is below.
+                            gain = (known[row] - unknown) * later[row]
+                            had = (was_known[row] - was_unknown) * earlier[row]
+                            credit[row] += weight[q] * reached[row] * (gain - had)
+                            total_below[row] += reached[row]
+                    into = sums[own, i]
+                    for row in range(n_rows):
+                        into[row] += credit[row]
             depth -= 1
-
-
-@njit(nogil=True)
-def arrive(depth, values, others, column, tests, value, node, child, slots, product, below):
-    """Begin with a node: a leaf has its value below it, others nothing yet."""
-    here = node[depth]
-    child[depth] = 0
-    threshold, missing_slot, n_children, level_start, level_slot = tests
-    if n_children[here] == 0:
-        for q in range(product.shape[1]):
-            for i in range(value.shape[1]):
-                below[depth, q, i] = product[depth, q] * value[here, i]
-        return
-    below[depth] = 0.0
-    slots[0, depth] = slot_of(
-        values[column[here]], here, threshold, missing_slot, n_children, level_start, level_slot
-    )
-    slots[1, depth] = n_children[here]
-    if others.shape[0] > 0:
-        slots[1, depth] = slot_of(
-            others[0, column[here]], here, threshold, missing_slot, n_children, level_start,
-            level_slot,
-        )  # fmt: skip

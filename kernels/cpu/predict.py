@@ -20,20 +20,20 @@ def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf
         leaf[row] = node
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def slot_of(value, node, threshold, missing_slot, n_children, level_start, level_slot):
     """The child to which a node sends a value.
 
     A slot that no child has says that the node does not know the level, or has no child for
     missing values.
     """
-    slot = n_children[node]
+    told = n_children[node]
     if not np.isnan(value):
         if level_start[node] >= 0:
-            slot = level_slot[level_start[node] + np.int64(value)]
+            told = level_slot[level_start[node] + np.int64(value)]
         else:
-            slot = np.uint16(value > threshold[node])
-    return missing_slot[node] if slot >= n_children[node] else slot
+            told = np.uint16(value > threshold[node])
+    return missing_slot[node] if told >= n_children[node] else told
 
 
 @kernel

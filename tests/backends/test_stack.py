@@ -73,7 +73,7 @@ CASES = {
     "numbers, a column a tree": (NUMBERS, {"n_outputs": 3}),
     "numbers, many values": (NUMBERS, {"n_outputs": 4, "width": 3}),
     "levels": (MIXED, {"n_outputs": 2}),
-    "rows that stop": (MIXED, {"may_stop": True, "width": 2, "n_outputs": 2}),
+    "rows that stop": (MIXED, {"stops": 0.3, "width": 2, "n_outputs": 2}),
 }
 
 
@@ -178,7 +178,7 @@ def test_what_is_packed_goes_with_the_stack():
 def test_rows_that_stop_are_walked_on_in_each_tree(name, missing):
     rng = np.random.default_rng(8)
     n_levels = (0, 0)
-    stack = drawn_stack(rng, n_levels, may_stop=True, width=2, n_outputs=2)
+    stack = drawn_stack(rng, n_levels, stops=0.3, width=2, n_outputs=2)
     table = drawn_table(rng, n_levels, 200)
     where = opened(name)
     found = prediction.sum_leaves(where, stack, table, missing=missing)
