@@ -75,6 +75,7 @@ class GradientBoosting(Explainable, Ensemble):
     backend: str | None
     n_jobs: int | None
     _start: HostArray
+    _watched: list[float] | None
 
     @with_callbacks
     def fit(
@@ -164,6 +165,17 @@ class GradientBoosting(Explainable, Ensemble):
         return self._n_steps()
 
     @property
+    def validation_score_(self) -> HostArray:
+        """The mean loss on other rows after each round, (n_rounds,)."""
+        watched = getattr(self, "_watched", None)
+        if watched is None:
+            raise AttributeError(
+                "validation_score_ is there after a fit with early_stopping=True or X_val (a saved "
+                "model has forgotten it)"
+            )
+        return np.array(watched)
+
+    @property
     def feature_importances_(self) -> HostArray:
         """The share of each feature in what the splits of all trees gained."""
         check_is_fitted(self)
@@ -232,6 +244,10 @@ class GradientBoosting(Explainable, Ensemble):
             backend=self.backend,
             n_jobs=self.n_jobs,
         )
+
+    def _take_from(self, stem: TreeEstimator) -> None:
+        super()._take_from(stem)
+        del self.n_outputs_  # of a tree, which has one; a round may have more
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -318,6 +334,7 @@ class GradientBoosting(Explainable, Ensemble):
             inside,
         )
         watch = self._watch(run, rounds, is_held_out)
+        run.learned["_watched"] = None if watch is None else watch.errors
         begin = len(run.kept) // run.trees_a_step
         for number in range(begin, self.n_estimators):
             trees = rounds.next(number)
@@ -327,8 +344,6 @@ class GradientBoosting(Explainable, Ensemble):
                 yield Member(tree), error
             if watch is not None and watch.has_ended:
                 break
-        if watch is not None:
-            run.learned["validation_score_"] = np.array(watch.errors)
 
     def _held_out(self, run: "BoostRun") -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""
@@ -395,8 +410,8 @@ class GradientBoosting(Explainable, Ensemble):
         """Whole rounds only, and with early stopping up to the best one."""
         n_kept, n = len(run.kept), run.trees_a_step
         n_rounds = len(run.members) // n
-        errors = run.learned.get("validation_score_")
-        if self.early_stopping and errors is not None and len(errors):
+        errors = run.learned.get("_watched")
+        if self.early_stopping and errors:
             n_rounds = min(n_rounds, int(np.argmin(errors)) + 1)
         del run.members[n_rounds * n :]
         if not n_kept and not run.members:

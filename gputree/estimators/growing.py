@@ -96,7 +96,10 @@ class Growing:
     def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:
         rules = [self._rules_of(target, seed) for target, seed in batch]
         whole = None
-        if all(replace(own, seed=rules[0].seed) == rules[0] for own in rules):
+        # Rules that rate features hold arrays, and are not for whole trees anyway.
+        if not rules[0].is_rated and all(
+            replace(own, seed=rules[0].seed) == rules[0] for own in rules
+        ):
             data, bins = self.dataset.data, self.dataset.bins
             starts = [
                 Start(self.backend.begin(data, bins, target), target.channels, target.totals)
