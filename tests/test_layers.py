@@ -31,8 +31,8 @@ MAY_IMPORT = {
     "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
     "gputree.backends": {
         *FOUNDATION,
-        *("gputree.data", "gputree.tree.tree", "gputree.kernels", "gputree.formulas"),
-        "gputree.sampling",
+        *("gputree.data", "gputree.kernels", "gputree.formulas", "gputree.sampling"),
+        *("gputree.tree.tree", "gputree.tree.walk"),
     },
     "gputree.growth": {
         *FOUNDATION,

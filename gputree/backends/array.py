@@ -31,6 +31,7 @@ from gputree.backends.contract import (
     Search,
     Splits,
 )
+from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
 from gputree.backends.rating import rate
@@ -43,6 +44,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 
 class ArrayBackend:
@@ -243,6 +245,9 @@ class ArrayBackend:
             moves = (xp.take(first_child, here) >= 0) & (here != before)
             pending = xp.take(pending, xp.nonzero(moves)[0])
         return self._lib.to_host(node)
+
+    def walker(self, table: Table) -> Walk:
+        return host_walker(table)
 
     # Lanes and costs.
 

@@ -34,6 +34,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.runs import spread_out
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 Values: TypeAlias = Any
 Data: TypeAlias = Any
@@ -277,6 +278,10 @@ class Backend(Protocol):
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         """Where each row of a table of values ends: at a leaf, or at a node that cannot tell."""
+        ...
+
+    def walker(self, table: Table) -> Walk:
+        """How rows of a table of values walk on from any node, for many walks on the host."""
         ...
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:

@@ -5,6 +5,7 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from gputree.kernels.cpu import histogram, predict, route, split
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.runs import begins
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk, Ways
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
 
@@ -287,6 +289,26 @@ class CpuBackend:
             args += [tree.n_children, tree.level_start, tree.level_slot]
         self._workers.run(kernel, table.n_rows, *args, leaf, least=LEAST_ROWS)
         return leaf
+
+    def walker(self, table: Table) -> Walk:
+        arrays = [floats(column) for column in table.columns]
+        matrix = as_matrix(arrays)
+        # Several values of a row are asked for, so they lie together.
+        return partial(self._descend, np.stack(arrays, axis=1) if matrix is None else matrix)
+
+    def _descend(self, matrix: HostArray, ways: Ways, row: HostArray, node: HostArray) -> HostArray:
+        node = node.copy()
+        self._workers.run(
+            predict.descend,
+            len(row),
+            row,
+            matrix,
+            ways.station,
+            ways.level_slot,
+            node,
+            least=LEAST_ROWS,
+        )
+        return node
 
     # Lanes and costs.
 

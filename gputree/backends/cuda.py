@@ -45,6 +45,7 @@ from gputree.backends.cuda_rows import (
     ways_of,
     with_children,
 )
+from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.row_lists import dispersed_lists
 from gputree.data.bins import Bins, FeatureBins
@@ -66,6 +67,7 @@ from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import coding, predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 BUCKETS = coding.BUCKETS
 ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -470,6 +472,9 @@ class CudaBackend:
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.apply_all([tree], table)[0].astype(np.int64)
+
+    def walker(self, table: Table) -> Walk:
+        return host_walker(table)
 
     def apply_all(self, trees: Sequence[Tree], table: Table) -> HostArray:
         """The leaf of each row in each tree, (trees, rows), by one launch."""

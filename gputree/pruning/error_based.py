@@ -15,7 +15,7 @@ from gputree.pruning.report import PruningReport
 from gputree.pruning.task import Method, Pruned, Task, number, only_classes
 from gputree.tree.reshape import cut, summed_up
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Read
+from gputree.tree.walk import Read, Walk
 
 LEAF_BONUS = 0.1  # a leaf may have so many more errors than what it replaces
 SLACK = 1e-6  # numbers that are not further apart count as equal
@@ -69,10 +69,7 @@ class ErrorBased(Method):
                 "raising=False"
             )
         rows = task.training
-        is_in = np.flatnonzero(rows.weight > 0)
-        smaller = self.pruned(
-            task.tree, lambda column: rows.read(column)[is_in], rows.y[is_in], rows.weight[is_in]
-        )
+        smaller = self.pruned(task.tree, rows.read, rows.y, rows.weight, rows.walker())
         return self._reported(task.tree, smaller)
 
     def _replaced(self, tree: Tree) -> Tree:
@@ -97,7 +94,12 @@ class ErrorBased(Method):
         return Pruned(smaller, report)
 
     def pruned(
-        self, tree: Tree, read: Read, label: HostArray, weight: HostArray | None = None
+        self,
+        tree: Tree,
+        read: Read,
+        label: HostArray,
+        weight: HostArray | None = None,
+        walk: Walk | None = None,
     ) -> Tree:
         """The pruned tree.
 
@@ -111,13 +113,15 @@ class ErrorBased(Method):
             The number of the class of each row.
         weight : array of shape (n_rows,), optional
             What each row weighs in the `value` of the tree.
+        walk : callable, optional
+            How to send rows down a tree; a level at a time by default.
         """
         if not self.raising:
             return self._replaced(tree)
         if self.collapse:
             tree = collapsed(tree)
         weight = np.ones(len(label)) if weight is None else weight
-        raising = Raising(tree, read, label, self.estimated, LEAF_BONUS + SLACK)
+        raising = Raising(tree, read, label, self.estimated, LEAF_BONUS + SLACK, walk)
         return raising.pruned(weight, self.impurity)
 
     def estimated(self, counts: HostArray) -> HostArray:
