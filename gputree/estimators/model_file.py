@@ -18,15 +18,22 @@ from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
+    from gputree.rules.classifier import RuleSetClassifier
 
 
 def model_bytes(estimator: "TreeEstimator") -> bytes:
     """The canonical bytes of a model."""
-    return store.pack(_describe(estimator), _arrays(estimator))
+    return store.pack(described(estimator), arrays_of(estimator))
 
 
 def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     """Write a model with its parameters."""
+    header = {**described(estimator), **told(estimator)}
+    store.write(path, store.pack(header, arrays_of(estimator)))
+
+
+def told(estimator: "TreeEstimator") -> dict[str, Any]:
+    """The kind of an estimator and its parameters, fitted or not."""
     params = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
@@ -35,12 +42,11 @@ def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     if not isinstance(params.get("random_state", 0), (int, np.integer)):
         params["random_state"] = None  # a generator is not data
     params["pruning"] = methods.to_data(params["pruning"])
-    header = {**_describe(estimator), "params": to_plain(params)}
-    store.write(path, store.pack(header, _arrays(estimator)))
+    return {"estimator": type(estimator).__name__, "params": to_plain(params)}
 
 
-def load(path: str | os.PathLike[str]) -> "TreeEstimator":
-    """Read a model that `save` wrote.
+def load(path: str | os.PathLike[str]) -> "TreeEstimator | RuleSetClassifier":
+    """Read a model that `save` wrote: a tree, or rules.
 
     The file is data only: nothing in it is executed, and a truncated, altered or foreign file is
     refused with a `ModelFileError`.
@@ -74,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> "TreeEstimator":
         raise ModelFileError(f"{os.fspath(path)!r} does not describe a gputree model") from error
 
 
-def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
+def described(estimator: "TreeEstimator") -> dict[str, Any]:
     schema = estimator.schema_
     described = {
         "estimator": type(estimator).__name__,
@@ -92,11 +98,20 @@ def _describe(estimator: "TreeEstimator") -> dict[str, Any]:
     return described
 
 
-def _arrays(estimator: "TreeEstimator") -> dict[str, Any]:
+def arrays_of(estimator: "TreeEstimator") -> dict[str, Any]:
     return {name: getattr(estimator.tree_, name) for name in Tree.DTYPES}
 
 
-def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
+def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator | RuleSetClassifier":
+    from gputree.estimators import rules_file
+
+    if header["estimator"] == rules_file.NAME:
+        return rules_file.restored(header, arrays)
+    return restored_tree(header, arrays)
+
+
+def unfitted(header: dict[str, Any]) -> "TreeEstimator":
+    """The estimator that `told` described."""
     from gputree.estimators import classic, trees
 
     kinds: dict[str, type[TreeEstimator]] = {
@@ -117,8 +132,14 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
         raise ModelFileError("the file holds unknown parameters; a newer gputree may read it")
     params["pruning"] = methods.from_data(params["pruning"])
     estimator.set_params(**params)
+    return estimator
+
+
+def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
+    """The fitted tree that a file describes."""
+    estimator = unfitted(header)
     estimator.pruning_report_ = None
-    is_classifier = isinstance(estimator, trees.DecisionTreeClassifier)
+    is_classifier = "gini" in estimator.CRITERIA
     schema = _schema(header)
     tree = _tree(arrays)
     check_tree(tree, _n_levels(schema))
@@ -133,7 +154,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
     else:
         estimator.n_outputs_ = tree.value.shape[1]
     # A model has one form only: what would be described in another way is not a model of ours.
-    if {**_describe(estimator), "params": header["params"]} != header:
+    if {**described(estimator), "params": header["params"]} != header:
         raise ModelFileError("the file describes its model in an unknown way")
     return estimator
 

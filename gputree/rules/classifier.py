@@ -1,5 +1,6 @@
 """RuleSetClassifier: C4.5's rules with scikit-learn's conventions."""
 
+import os
 from functools import cache
 from typing import Any, Self
 
@@ -12,12 +13,13 @@ from gputree.arrays import to_numpy
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
 from gputree.dtypes import Array, HostArray
-from gputree.estimators import parameters
+from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier
 from gputree.estimators.targets import class_factors, read_labels
 from gputree.estimators.trees import DecisionTreeClassifier
 from gputree.rules.from_tree import rules_of
 from gputree.rules.learn import SELECTIONS, Sample, learn
+from gputree.rules.rule_set import RuleSet
 
 
 class RuleSetClassifier(ClassifierMixin, BaseEstimator):
@@ -109,14 +111,7 @@ versicolor (48 rows, 97.9%)
         leaves = rules_of(tree.tree_, tree.schema_, tree.classes_)
         sample = _sample(X, y, sample_weight, tree)
         # Nothing is written before everything has worked.
-        self.rules_ = learn(leaves, sample, confidence, self.selection)
-        self.estimator_ = tree
-        self.classes_, self.n_classes_ = tree.classes_, tree.n_classes_
-        self.n_features_in_ = tree.n_features_in_
-        if hasattr(tree, "feature_names_in_"):
-            self.feature_names_in_ = tree.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._keep(tree, learn(leaves, sample, confidence, self.selection))
         return self
 
     def predict(self, X: Any) -> Array:
@@ -167,6 +162,32 @@ versicolor (48 rows, 97.9%)
             decimals=decimals,
         )
 
+    def to_bytes(self) -> bytes:
+        """The model as canonical bytes: equal models give equal bytes.
+
+        The bytes hold the rules and the tree they come from, the columns and the labels; not the
+        parameters of the fit, nor where it ran.
+        """
+        check_is_fitted(self)
+        return rules_file.rules_bytes(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and its parameters to a file, read by `gputree.load`.
+
+        Examples
+        --------
+        >>> import os, tempfile, gputree
+        >>> model = gputree.RuleSetClassifier().fit([[0], [1], [2], [3]], ["a", "a", "b", "b"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "rules.gputree")
+        >>> model.save(path)
+        >>> print(gputree.load(path))
+        IF x0 <= 1.50 THEN a (2 rows, 100.0%)
+        IF x0 > 1.50 THEN b (2 rows, 100.0%)
+        OTHERWISE a (0 rows, 50.0%)
+        """
+        check_is_fitted(self)
+        rules_file.save(self, path)
+
     def __str__(self) -> str:
         return self.export_text() if hasattr(self, "rules_") else repr(self)
 
@@ -183,6 +204,16 @@ versicolor (48 rows, 97.9%)
                 f"tree={self.tree!r}: a classifier of gputree is needed, such as C45Classifier()"
             )
         return clone(self.tree)
+
+    def _keep(self, tree: DecisionTreeClassifier, rules: RuleSet) -> None:
+        """Become fitted."""
+        self.rules_, self.estimator_ = rules, tree
+        self.classes_, self.n_classes_ = tree.classes_, tree.n_classes_
+        self.n_features_in_ = tree.n_features_in_
+        if hasattr(tree, "feature_names_in_"):
+            self.feature_names_in_ = tree.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _first(self, X: Any) -> HostArray:
         check_is_fitted(self)
