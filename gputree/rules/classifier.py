@@ -26,9 +26,9 @@ class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
 
     A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of
-    the rule's error does not rise. Of the rules for a class those are kept that, with the rows
-    where they err, take the fewest bits. Classes are put in order by their false positives; the
-    first rule that covers a row answers, and a default class where none does.
+    the rule's error does not rise. Rules are put in order by that limit; the first one that covers
+    a row answers, and a default class where none does. Of all rules those are kept that, with the
+    rows where their list errs, take the fewest bits.
 
     A missing value meets no condition but `is missing`. The time of a fit grows with leaves times
     rows times conditions a leaf: stop the tree early on large tables.
@@ -40,9 +40,10 @@ class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     confidence : float, default=0.25
         The chance that the true error of a rule is above its limit, in (0, 0.5]. Less is simpler.
     selection : {'description_length', 'greedy'}, default='description_length'
-        How to choose among the rules for a class. All sets of up to 12 rules are tried, more are
-        added and dropped one at a time; 'greedy' adds the rule that gets the most rows right beyond
-        those it gets wrong, while there is one.
+        How to choose among the rules: rules are added to the list and dropped while that saves
+        bits, from all of them and from what is the shortest for each class alone. 'greedy' adds the
+        rule for a class that gets the most rows right beyond those it gets wrong, while there is
+        one; the list is longer.
 
     Attributes
     ----------
@@ -62,13 +63,11 @@ class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     >>> iris = load_iris(as_frame=True)
     >>> model = RuleSetClassifier().fit(iris.data, iris.target_names[iris.target])
     >>> print(model)
-    IF petal length (cm) <= 2.45 THEN setosa (50 rows, 100.0%)
     IF petal length (cm) > 2.45 AND petal length (cm) <= 4.95 AND petal width (cm) <= 1.75 THEN \
 versicolor (48 rows, 97.9%)
-    IF petal width (cm) > 1.55 AND petal width (cm) <= 1.75 THEN versicolor (6 rows, 66.7%)
     IF petal width (cm) > 1.75 THEN virginica (46 rows, 97.8%)
     IF petal length (cm) > 4.95 THEN virginica (46 rows, 95.7%)
-    OTHERWISE setosa (0 rows, 33.3%)
+    OTHERWISE setosa (50 rows, 100.0%)
     >>> str(model.predict(iris.data)[0])
     'setosa'
     """
@@ -180,10 +179,8 @@ versicolor (48 rows, 97.9%)
         >>> model = gputree.RuleSetClassifier().fit([[0], [1], [2], [3]], ["a", "a", "b", "b"])
         >>> path = os.path.join(tempfile.mkdtemp(), "rules.gputree")
         >>> model.save(path)
-        >>> print(gputree.load(path))
-        IF x0 <= 1.50 THEN a (2 rows, 100.0%)
-        IF x0 > 1.50 THEN b (2 rows, 100.0%)
-        OTHERWISE a (0 rows, 50.0%)
+        >>> gputree.load(path).predict([[3]])
+        array(['b'], dtype='<U1')
         """
         check_is_fitted(self)
         rules_file.save(self, path)
