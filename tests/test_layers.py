@@ -39,7 +39,7 @@ MAY_IMPORT = {
         *("gputree.backends.contract", "gputree.data", "gputree.tree"),
         *("gputree.formulas", "gputree.sampling"),
     },
-    "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
+    "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,
         *("gputree.rules", "gputree.data", "gputree.estimators"),

@@ -54,7 +54,7 @@ def from_arrays(arrays: Mapping[str, HostArray], schema: Schema, classes: HostAr
     level = _cut_up(arrays["condition_level"].tolist(), arrays["condition_n_levels"])
     fields = ("condition_feature", "condition_sign", "condition_threshold")
     listed = zip(*(arrays[name].tolist() for name in fields), level, strict=True)
-    conditions = [_condition(*each, schema) for each in listed]
+    conditions = [_condition(schema, *each) for each in listed]
     by_rule = _cut_up(conditions, arrays["rule_n_conditions"])
     numbers = [arrays[name].tolist() for name in ("rule_answer", "rule_n_rows", "rule_value")]
     *rules, default = (
@@ -96,7 +96,7 @@ def _cut_up(items: list[Item], n: HostArray) -> list[list[Item]]:
 
 
 def _condition(
-    feature: int, sign: int, threshold: float, level: list[int], schema: Schema
+    schema: Schema, feature: int, sign: int, threshold: float, level: list[int]
 ) -> Condition:
     if not 0 <= feature < schema.n_features:
         raise ModelFileError(f"a rule tests column {feature} of {schema.n_features}")

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from gputree.dtypes import HostArray
+from gputree.pruning.confidence import error_limit
 from gputree.rules import coding, select, simplify
 from gputree.rules.condition import Condition
-from gputree.rules.pessimistic import error_limit
 from gputree.rules.ranked import Ranked, shortest, without_harmful
 from gputree.rules.rule_set import Rule, RuleSet
 

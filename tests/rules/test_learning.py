@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from gputree.pruning.confidence import error_limit
 from gputree.rules import coding, ranked, select
 from gputree.rules.condition import Condition, Sign
-from gputree.rules.pessimistic import error_limit
 from gputree.rules.simplify import needed
 
 
