@@ -50,7 +50,7 @@ def read_case(name: str) -> Case:
     """The case of a name."""
     found = GENERATED.fullmatch(name)
     if found is not None:
-        rows, features = _whole(found["rows"]), int(found["features"])
+        rows, features = whole(found["rows"]), int(found["features"])
         if rows and features and found["classes"] not in ("0", "1"):
             case = Case(name, rows, features, int(found["classes"] or 0), None, None, None)
             return _grown(case, found)
@@ -65,7 +65,7 @@ def _grown(case: Case, found: re.Match[str]) -> Case:
     return replace(case, depth=depth, threads=int(found["threads"]) if found["threads"] else None)
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
     """1M is a million, 10k ten thousand."""
     factor = {"k": 1_000, "M": 1_000_000}.get(text[-1])
     return int(text) if factor is None else int(text[:-1]) * factor

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases import _whole
+from cases import whole
 
 COSTS = json.loads((Path(__file__).parents[1] / "tests/gpu/costs.json").read_text())
 
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--classes", type=int, default=2)
     options = parser.parse_args()
-    work = tree_work(_whole(options.rows), options.features, options.depth, options.classes)
+    work = tree_work(whole(options.rows), options.features, options.depth, options.classes)
     print("| milliseconds | " + " | ".join(card.name for card in CARDS) + " |")
     print("|---|" + "---|" * len(CARDS))
     for each in work:

@@ -67,7 +67,7 @@ MAY_IMPORT = {
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
     "gputree.progress": set(),
-    "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree"},
+    "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,
         *("gputree.rules", "gputree.data", "gputree.estimators"),

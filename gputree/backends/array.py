@@ -33,6 +33,7 @@ from gputree.backends.contract import (
     Search,
     Splits,
 )
+from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
 from gputree.backends.rating import rate
@@ -47,6 +48,7 @@ from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria, losses
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 
 class ArrayBackend:
@@ -314,6 +316,9 @@ class ArrayBackend:
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
     ) -> HostArray:
         return attribute(stack, table, owner, background)
+
+    def walker(self, table: Table) -> Walk:
+        return host_walker(table)
 
     # Lanes and costs.
 

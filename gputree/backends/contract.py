@@ -36,6 +36,7 @@ from gputree.dtypes import HostArray
 from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 Values: TypeAlias = Any
 Data: TypeAlias = Any
@@ -389,6 +390,10 @@ class Backend(Protocol):
         as in the rows of `background`, or goes by the weights of the branches. A row for which a
         node has no branch is divided by weight.
         """
+        ...
+
+    def walker(self, table: Table) -> Walk:
+        """How rows of a table of values walk on from any node, for many walks on the host."""
         ...
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:

@@ -5,6 +5,7 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
-from gputree.backends.cpu_values import CpuValues
+from gputree.backends.cpu_values import CpuValues, as_matrix, floats
 from gputree.backends.levels import tables_of
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
@@ -45,12 +46,13 @@ from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
-from gputree.kernels.cpu import histogram, route, split, words
+from gputree.kernels.cpu import histogram, predict, route, split, words
 from gputree.kernels.cpu import slopes as slope_kernels
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.runs import begins
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk, Ways
 
 DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths cost the same
 
@@ -340,6 +342,26 @@ class CpuBackend:
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
     ) -> HostArray:
         return cpu_attribute.attribute(self._workers, stack, table, owner, background)
+
+    def walker(self, table: Table) -> Walk:
+        arrays = [floats(column) for column in table.columns]
+        matrix = as_matrix(arrays)
+        # Several values of a row are asked for, so they lie together.
+        return partial(self._descend, np.stack(arrays, axis=1) if matrix is None else matrix)
+
+    def _descend(self, matrix: HostArray, ways: Ways, row: HostArray, node: HostArray) -> HostArray:
+        node = node.copy()
+        self._workers.run(
+            predict.descend,
+            len(row),
+            row,
+            matrix,
+            ways.station,
+            ways.level_slot,
+            node,
+            least=LEAST_ROWS,
+        )
+        return node
 
     # Lanes and costs.
 

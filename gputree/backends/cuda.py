@@ -31,6 +31,7 @@ from gputree.backends.cuda_launch import Launches
 from gputree.backends.cuda_plan import AUTOMATIC, Tuning, route_table, sum_table
 from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
+from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.row_lists import dispersed_lists
 from gputree.data.bins import Bins, FeatureBins
@@ -43,6 +44,7 @@ from gputree.kernels.cuda import predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
 
 ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
 
@@ -355,6 +357,9 @@ class CudaBackend:
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
+
+    def walker(self, table: Table) -> Walk:
+        return host_walker(table)
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
         leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)

@@ -3,7 +3,6 @@
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import array_api_compat
@@ -25,18 +24,12 @@ from gputree.estimators import model_file, parameters
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
+from gputree.estimators.readable import Readable
 from gputree.estimators.report import FitReport
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.prediction import all_ends, values_at, walk_table
-from gputree.rules.from_tree import rules_of
-from gputree.rules.rule_set import RuleSet
-from gputree.tree.colours import node_colours
-from gputree.tree.describe import Answers, Boxes, Branches
-from gputree.tree.export import tree_text
-from gputree.tree.graphviz import tree_dot
-from gputree.tree.plot import draw
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
@@ -45,7 +38,7 @@ MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(Explainable, Prunable):
+class TreeEstimator(Explainable, Prunable, Readable):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -153,110 +146,6 @@ class TreeEstimator(Explainable, Prunable):
         check_is_fitted(self)
         return self.tree_.importances(self.n_features_in_)
 
-    def export_text(
-        self,
-        *,
-        feature_names: Any = None,
-        class_names: Any = None,
-        max_depth: int | None = None,
-        decimals: int = 2,
-        show_surrogates: bool = False,
-    ) -> str:
-        """The tree as indented text; `gputree.export_text` explains the parameters.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from gputree import DecisionTreeClassifier
-        >>> iris = load_iris(as_frame=True)
-        >>> tree = DecisionTreeClassifier(max_depth=1).fit(iris.data, iris.target)
-        >>> print(tree.export_text())
-        petal length (cm) <= 2.45: class 0 (50 rows, 100.0%)
-        petal length (cm) >  2.45: class 1 (100 rows, 50.0%)
-        """
-        boxes = self._boxes(feature_names, class_names, max_depth, decimals)
-        branches = boxes.branches
-        return tree_text(
-            self.tree_,
-            branches.names,
-            branches.levels,
-            boxes.answers.leaf,
-            max_depth=max_depth,
-            decimals=decimals,
-            has_missing=branches.has_missing,
-            show_surrogates=show_surrogates,
-        )
-
-    def export_graphviz(
-        self,
-        out_file: Any = None,
-        *,
-        feature_names: Any = None,
-        class_names: Any = None,
-        max_depth: int | None = None,
-        decimals: int = 2,
-        filled: bool = False,
-        impurity: bool = False,
-    ) -> str | None:
-        """The tree in the DOT language; `gputree.export_graphviz` explains the parameters."""
-        boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
-        source = tree_dot(boxes, self._colours(filled))
-        if out_file is None:
-            return source
-        if hasattr(out_file, "write"):
-            out_file.write(source)
-        else:
-            Path(out_file).write_text(source, encoding="utf-8")
-        return None
-
-    def plot(
-        self,
-        *,
-        feature_names: Any = None,
-        class_names: Any = None,
-        max_depth: int | None = None,
-        decimals: int = 2,
-        filled: bool = False,
-        impurity: bool = False,
-        ax: Any = None,
-        fontsize: float | None = None,
-    ) -> list[Any]:
-        """Draw the tree with matplotlib; `gputree.plot_tree` explains the parameters."""
-        if fontsize is not None:
-            parameters.real("fontsize", fontsize, 1.0)
-        boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
-        return draw(boxes, self._colours(filled), ax=ax, fontsize=fontsize)
-
-    def to_rules(self, X: Any = None, y: Any = None) -> RuleSet:
-        """A rule a leaf of a classifier, in the order of `export_text`.
-
-        The branches on the way to a leaf are put together column by column. A missing value meets
-        no condition but `is missing`, so rules may have no answer where the tree has one.
-
-        Parameters
-        ----------
-        X, y : table and labels, optional
-            Rows to count the rules on; those of the leaves by default.
-
-        Examples
-        --------
-        >>> from gputree import DecisionTreeClassifier
-        >>> tree = DecisionTreeClassifier().fit([[1], [2], [3]], ["a", "b", "a"])
-        >>> print(tree.to_rules())
-        IF x0 <= 1.50 THEN a (1 row, 100.0%)
-        IF x0 > 1.50 AND x0 <= 2.50 THEN b (1 row, 100.0%)
-        IF x0 > 2.50 THEN a (1 row, 100.0%)
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "classes_"):
-            raise TypeError("rules answer with classes, and a regression has none")
-        rules = rules_of(self.tree_, self.schema_, self.classes_)
-        if X is None and y is None:
-            return rules
-        if X is None or y is None:
-            raise ValueError("rules are counted on X and y; give both of them, or none")
-        return rules.counted(self._checked(X), y)
-
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
 
@@ -294,33 +183,6 @@ class TreeEstimator(Explainable, Prunable):
     def _leaf_values(self) -> HostArray:
         """What is predicted at each node, (nodes, outputs)."""
         raise NotImplementedError
-
-    # What is shown of a tree.
-
-    def _boxes(
-        self,
-        feature_names: Any,
-        class_names: Any,
-        max_depth: int | None,
-        decimals: int,
-        impurity: bool = False,
-    ) -> Boxes:
-        """The tree in words."""
-        check_is_fitted(self)
-        parameters.whole("max_depth", max_depth, 0, or_none=True)
-        parameters.whole("decimals", decimals, 0)
-        schema = self.schema_
-        names = parameters.names("feature_names", feature_names, schema.names, "features")
-        classes: tuple[str, ...] | None = None
-        if hasattr(self, "classes_"):
-            classes = parameters.names("class_names", class_names, self.classes_, "classes")
-        elif class_names is not None:
-            raise ValueError("class_names: a regression has no classes; leave it out")
-        branches = Branches(self.tree_, names, schema.levels, decimals, schema.has_missing)
-        return Boxes(branches, Answers(self.tree_, classes), max_depth, impurity)
-
-    def _colours(self, filled: bool) -> list[str] | None:
-        return node_colours(self.tree_, is_classes=hasattr(self, "classes_")) if filled else None
 
     # Steps of a fit.
 

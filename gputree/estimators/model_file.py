@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 def model_bytes(estimator: "TreeEstimator") -> bytes:
     """The canonical bytes of a model."""
-    return store.pack(describe(estimator), _arrays(estimator))
+    return store.pack(describe(estimator), arrays_of(estimator))
 
 
 def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     """Write a model with its parameters."""
-    header = {**describe(estimator), "params": params_to_plain(estimator)}
-    store.write(path, store.pack(header, _arrays(estimator)))
+    header = {**describe(estimator), **told(estimator)}
+    store.write(path, store.pack(header, arrays_of(estimator)))
+
+
+def told(estimator: Any) -> dict[str, Any]:
+    """The kind of an estimator and its parameters, fitted or not."""
+    return {"estimator": type(estimator).__name__, "params": params_to_plain(estimator)}
 
 
 def params_to_plain(estimator: Any) -> Any:
@@ -118,7 +123,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     return described
 
 
-def _arrays(estimator: "TreeEstimator") -> dict[str, Any]:
+def arrays_of(estimator: "TreeEstimator") -> dict[str, Any]:
     return {name: getattr(estimator.tree_, name) for name in Tree.DTYPES}
 
 
@@ -142,11 +147,30 @@ def _new(kind: Any) -> Any:
 def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
     from gputree.ensembles import ensemble_file
     from gputree.ensembles.base import Ensemble
+    from gputree.estimators import rules_file
 
+    if header["estimator"] == rules_file.NAME:
+        return rules_file.restored(header, arrays)
     estimator = _new(header["estimator"])
     if isinstance(estimator, Ensemble):
         return ensemble_file.restore(estimator, header, arrays)
+    return restored_tree(header, arrays)
+
+
+def unfitted(header: dict[str, Any]) -> Any:
+    """The estimator that `told` described."""
+    estimator = _new(header["estimator"])
     set_params(estimator, header["params"])
+    return estimator
+
+
+def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
+    """The fitted tree that a file describes."""
+    from gputree.estimators.base import TreeEstimator
+
+    estimator = unfitted(header)
+    if not isinstance(estimator, TreeEstimator):
+        raise ModelFileError("the file describes a tree that is none")
     estimator.pruning_report_ = None
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)

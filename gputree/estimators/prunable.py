@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
 from gputree.arrays import to_numpy
+from gputree.backends.registry import choose
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
 from gputree.data.table import Table
@@ -27,7 +28,7 @@ from gputree.pruning.path import path_of
 from gputree.pruning.report import PruningReport
 from gputree.pruning.task import Method, Pruned, Sample, Task, needed
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Ends
+from gputree.tree.walk import Ends, Walk
 
 UNPRUNED: dict[str, Any] = {"pruning": None, "validation_fraction": None, "ccp_alpha": 0.0}
 
@@ -43,6 +44,9 @@ class Prunable(BaseEstimator):
     missing_: str
     missing: str
     unknown_category: str
+    device: str
+    backend: str | None
+    n_jobs: int | None
 
     def prune(
         self,
@@ -169,6 +173,12 @@ class Prunable(BaseEstimator):
         """X, if it fits the columns of the training."""
         raise NotImplementedError
 
+    def _walker(self, table: Table) -> Walk:
+        """How the rows of a table walk from any node of a tree on."""
+        n_cells = table.n_rows * table.n_features
+        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
+        return choice.backend.walker(table)
+
     # Pruning of a fitted tree.
 
     def _bare_task(self) -> Task:
@@ -213,6 +223,7 @@ class Prunable(BaseEstimator):
             weight,
             ends=lambda tree: self._ends(tree, table, missing),
             read=lambda column: to_numpy(table.columns[column].values),
+            walker=lambda: self._walker(table),
         )
 
     def _fold_task(self, tree: Tree, growing: Growing, missing: str) -> Task:

@@ -151,7 +151,7 @@ def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray
 
 def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[str, HostArray]:
     """The surrogates of the tree's nodes, in the order of these."""
-    found = _joined(draft.surrogates)
+    found = Surrogates.joined(draft.surrogates) if draft.surrogates else None
     is_inner = np.zeros(draft.n_nodes, bool)
     is_inner[layout.node[layout.first_child >= 0]] = True
     place = np.full(draft.n_nodes, -1, np.int64)
@@ -186,19 +186,6 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
         "surrogate_agreement": np.empty(0) if found is None else found.agreement[at],
         "level_slot": np.concatenate([np.empty(0, SLOT), *parts]),
     }
-
-
-def _joined(parts: list[Surrogates]) -> Surrogates | None:
-    if not parts:
-        return None
-    width = max(part.slot.shape[1] for part in parts)
-    slot = [
-        np.pad(part.slot, ((0, 0), (0, width - part.slot.shape[1])), constant_values=STAY)
-        for part in parts
-    ]
-    names = ("node", "feature", "code", "next_code", "low_slot", "agreement")
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Surrogates(**joined, slot=np.concatenate(slot))
 
 
 def _means(channels: Channels, sums: HostArray, whole: HostArray) -> HostArray:

@@ -5,6 +5,7 @@ rows whose value is known. A cut sends at least two rows each way, and a surroga
 the larger child alone would. The best few are tried in turn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -41,6 +42,19 @@ class Surrogates:
     agreement: HostArray  # (surrogates,) share of the weight that goes the same way
     slot: HostArray  # (surrogates, codes) the child of every code, STAY beyond the last
 
+    @classmethod
+    def joined(cls, parts: Sequence["Surrogates"]) -> "Surrogates":
+        """Some after others."""
+        width = max(part.slot.shape[1] for part in parts)
+        joined = {}
+        for field in fields(cls):
+            own = [getattr(part, field.name) for part in parts]
+            if field.name == "slot":
+                room = [((0, 0), (0, width - slot.shape[1])) for slot in own]
+                own = [np.pad(*each, constant_values=STAY) for each in zip(own, room, strict=True)]
+            joined[field.name] = np.concatenate(own)
+        return cls(**joined)
+
 
 @dataclass(frozen=True)
 class _Offer:
@@ -61,14 +75,7 @@ def find_surrogates(
     for first in range(0, len(moves.node), NODES_AT_ONCE):
         some = slice(first, first + NODES_AT_ONCE)
         parts.append(_find(backend, rows, moves, some, bins, channels, style))
-    width = max(part.slot.shape[1] for part in parts)
-    joined = {}
-    for field in fields(Surrogates):
-        own = [getattr(part, field.name) for part in parts]
-        if field.name == "slot":
-            own = [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=STAY) for s in own]
-        joined[field.name] = np.concatenate(own)
-    return Surrogates(**joined)
+    return Surrogates.joined(parts)
 
 
 def _find(

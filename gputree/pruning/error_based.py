@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from gputree.dtypes import HostArray
+from gputree.pruning.confidence import SLACK, added_errors
 from gputree.pruning.raising import Raising
 from gputree.pruning.report import PruningReport
 from gputree.pruning.task import Method, Pruned, Task, number, only_classes
 from gputree.tree.reshape import cut, summed_up
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Read
+from gputree.tree.walk import Read, Walk
 
 LEAF_BONUS = 0.1  # a leaf may have so many more errors than what it replaces
-SLACK = 1e-6  # numbers that are not further apart count as equal
 COLLAPSE_SLACK = 1e-3
 
 
@@ -69,10 +68,7 @@ class ErrorBased(Method):
                 "raising=False"
             )
         rows = task.training
-        is_in = np.flatnonzero(rows.weight > 0)
-        smaller = self.pruned(
-            task.tree, lambda column: rows.read(column)[is_in], rows.y[is_in], rows.weight[is_in]
-        )
+        smaller = self.pruned(task.tree, rows.read, rows.y, rows.weight, rows.walker())
         return self._reported(task.tree, smaller)
 
     def _replaced(self, tree: Tree) -> Tree:
@@ -97,7 +93,12 @@ class ErrorBased(Method):
         return Pruned(smaller, report)
 
     def pruned(
-        self, tree: Tree, read: Read, label: HostArray, weight: HostArray | None = None
+        self,
+        tree: Tree,
+        read: Read,
+        label: HostArray,
+        weight: HostArray | None = None,
+        walk: Walk | None = None,
     ) -> Tree:
         """The pruned tree.
 
@@ -111,13 +112,15 @@ class ErrorBased(Method):
             The number of the class of each row.
         weight : array of shape (n_rows,), optional
             What each row weighs in the `value` of the tree.
+        walk : callable, optional
+            How to send rows down a tree; a level at a time by default.
         """
         if not self.raising:
             return self._replaced(tree)
         if self.collapse:
             tree = collapsed(tree)
         weight = np.ones(len(label)) if weight is None else weight
-        raising = Raising(tree, read, label, self.estimated, LEAF_BONUS + SLACK)
+        raising = Raising(tree, read, label, self.estimated, LEAF_BONUS + SLACK, walk)
         return raising.pruned(weight, self.impurity)
 
     def estimated(self, counts: HostArray) -> HostArray:
@@ -125,26 +128,6 @@ class ErrorBased(Method):
         weight = counts.sum(axis=1)
         errors = weight - counts.max(axis=1)
         return errors + added_errors(weight, errors, self.confidence)
-
-
-def added_errors(weight: HostArray, errors: HostArray, confidence: float) -> HostArray:
-    """What the upper confidence limit of the errors in so much weight has above them."""
-    # C4.5 keeps the confidence in single precision, which shows in the last digits.
-    level = np.float32(confidence)
-    z = ndtri(float(np.float32(1.0) - level))
-    n = np.where(weight > SLACK, weight, 1.0)
-    none = n * (1.0 - float(level) ** (1.0 / n))
-    some = none + errors * (_limit(n, np.ones(len(n)), z) - none)
-    added = np.where(errors < 1.0, np.where(errors > 0.0, some, none), _limit(n, errors, z))
-    return np.where(weight > SLACK, added, 0.0)
-
-
-def _limit(n: HostArray, errors: HostArray, z: float) -> HostArray:
-    """Wilson's limit for half an error more, for at least one error."""
-    share = np.minimum((errors + 0.5) / n, 1.0)
-    spread = np.sqrt(share / n - share * share / n + z * z / (4 * n * n))
-    limit = (share + z * z / (2 * n) + z * spread) / (1 + z * z / n)
-    return np.where(errors + 0.5 >= n, np.maximum(n - errors, 0.0), limit * n - errors)
 
 
 def _training_error(tree: Tree) -> float:

@@ -5,13 +5,14 @@ why somebody sends rows down.
 """
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
 from gputree.runs import begins, spread_out
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Read, slots_of
+from gputree.tree.walk import Read, Walk, Ways, descend, outcomes, stopping
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Parts:
     def among(self, which: HostArray) -> "Parts":
         return Parts(*(getattr(self, each.name)[which] for each in fields(self)))
 
+    def put(self, at: HostArray, parts: "Parts") -> None:
+        """Write other parts in the place of some."""
+        for each in fields(self):
+            getattr(self, each.name)[at] = getattr(parts, each.name)
+
     @classmethod
     def joined(cls, several: list["Parts"]) -> "Parts":
         names = [each.name for each in fields(cls)]
@@ -56,19 +62,26 @@ class Parts:
 class Course:
     """The ways down a tree, whose nodes may test what other nodes of it were made to test."""
 
-    def __init__(self, tree: Tree, read: Read) -> None:
+    def __init__(self, tree: Tree, read: Read, walk: Walk | None = None) -> None:
         self.tree, self.read = tree, read
-        self.test: HostArray = np.arange(tree.n_nodes)  # the node whose test a node has
-        self.first_child: HostArray = tree.first_child.astype(np.int64)
-        self.n_children: HostArray = tree.n_children.astype(np.int64)
+        # Walks stop where surrogates have a say.
+        self.ways = Ways.of(stopping(tree))
+        self._walk = partial(descend, read) if walk is None else walk
         self._first_surrogate = tree.first_surrogate()
 
     def is_leaf(self, node: HostArray) -> HostArray:
-        return self.n_children[node] == 0
+        return self.ways.is_leaf(node)
+
+    def n_children(self, node: HostArray) -> HostArray:
+        return self.ways.n_children(node)
+
+    def test(self, node: HostArray) -> HostArray:
+        """The nodes of the tree whose tests some nodes have."""
+        return self.ways.station["test"][node]
 
     def children(self, node: HostArray) -> HostArray:
         """The children of some nodes, one node after another."""
-        return spread_out(self.first_child[node], self.n_children[node])
+        return spread_out(self.ways.first_child(node), self.ways.n_children(node))
 
     def levels(self, node: HostArray) -> list[HostArray]:
         """Some nodes, their children, the children of these, and so on."""
@@ -76,6 +89,18 @@ class Course:
         while (below := self.children(levels[-1])).size:
             levels.append(below)
         return levels
+
+    def make_leaves(self, node: HostArray) -> None:
+        self.ways.station["n_children"][node] = 0
+
+    def move_up(self, node: HostArray, below: HostArray) -> None:
+        """Give nodes the tests and the children of nodes below them."""
+        self.ways.station[node] = self.ways.station[below]
+
+    def leaves(self, parts: Parts) -> HostArray | None:
+        """The leaves of parts of which none will be divided; None if one will be."""
+        leaf = self._walk(self.ways, parts.row, parts.node)
+        return leaf if self.is_leaf(leaf).all() else None
 
     def step(self, parts: Parts, standing: HostArray | None = None) -> Parts:
         """Parts at inner nodes, one level further down.
@@ -85,7 +110,7 @@ class Course:
         """
         slot = self._slots(parts)
         known = slot != STAY
-        child = self.first_child[parts.node] + np.where(known, slot, 0)
+        child = self.ways.first_child(parts.node) + np.where(known, slot, 0)
         moved = replace(parts, node=child)
         if known.all():
             return moved
@@ -94,15 +119,25 @@ class Course:
 
     def _slots(self, parts: Parts) -> HostArray:
         """The child of each part; STAY where it goes to all of them."""
-        tree, test = self.tree, self.test[parts.node]
+        tree, test = self.tree, self.test(parts.node)
         start, low_slot = tree.level_start[test], np.zeros(len(test), np.int64)
-        slot = self._outcome(parts.row, tree.feature[test], tree.threshold[test], low_slot, start)
+        slot = outcomes(
+            tree.level_slot,
+            self.read,
+            parts.row,
+            tree.feature[test],
+            tree.threshold[test],
+            low_slot,
+            start,
+        )
         unknown = np.flatnonzero(slot == STAY)
         turn = 0
         # Surrogates have their say one after another, then the child that takes missing values.
         while (asked := unknown[turn < tree.n_surrogates[test[unknown]]]).size:
             at = self._first_surrogate[test[asked]] + turn
-            slot[asked] = self._outcome(
+            slot[asked] = outcomes(
+                tree.level_slot,
+                self.read,
                 parts.row[asked],
                 tree.surrogate_feature[at],
                 tree.surrogate_threshold[at],
@@ -114,27 +149,13 @@ class Course:
         slot[unknown] = tree.missing_slot[test[unknown]]
         return slot
 
-    def _outcome(
-        self,
-        row: HostArray,
-        feature: HostArray,
-        threshold: HostArray,
-        low_slot: HostArray,
-        start: HostArray,
-    ) -> HostArray:
-        slot = np.empty(len(row), np.int64)
-        for own in _alike(feature):
-            values = self.read(int(feature[own[0]]))[row[own]]
-            slot[own] = slots_of(self.tree, values, threshold[own], low_slot[own], start[own])
-        return slot
-
     def _divided(self, staying: Parts, moved: Parts, standing: HostArray | None) -> Parts:
         """Parts that go to every child, in proportion to those that went to one."""
         node, place = np.unique(staying.node, return_inverse=True)
-        n = self.n_children[node]
+        n = self.n_children(node)
         child = self.children(node)
         begin = begins(n)
-        share: HostArray = np.bincount(moved.node, moved.weight, minlength=len(self.test))[child]
+        share: HostArray = np.bincount(moved.node, moved.weight, minlength=self.tree.n_nodes)[child]
         if standing is not None:
             share = share + standing[child]
         total = np.add.reduceat(share, begin)
@@ -146,16 +167,6 @@ class Course:
         weight = staying.weight[whole] * share[which]
         parts = Parts(staying.row[whole], child[which], weight, np.zeros(len(weight), bool))
         return parts.among(weight > 0)
-
-
-def _alike(number: HostArray) -> list[HostArray]:
-    """Where each number occurs."""
-    # Short integers are sorted much faster.
-    is_short = number.max(initial=0) < np.iinfo(np.int16).max
-    number = number.astype(np.int16) if is_short else number
-    order = np.argsort(number, kind="stable")
-    number = number[order]
-    return np.split(order, 1 + np.flatnonzero(number[1:] != number[:-1]))
 
 
 def distribution(parts: Parts, label: HostArray, n_nodes: int, n_classes: int) -> HostArray:

@@ -5,7 +5,7 @@ judged at once, from the deepest on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from gputree.pruning.empty import (
     with_largest_for_unknown,
     with_shared_leaves,
 )
+from gputree.pruning.line import Line
 from gputree.pruning.parts import Course, Parts, distribution
-from gputree.runs import begins
+from gputree.runs import begins, spread_out
 from gputree.tree.reshape import reshaped
 from gputree.tree.tree import Split, Tree
-from gputree.tree.walk import Read
+from gputree.tree.walk import Read, Walk
 
 Estimate = Callable[[HostArray], HostArray]  # the errors of leaves, by their class weights
 
@@ -29,29 +30,22 @@ FEW = 100  # sorting is faster than a look at all nodes if there are so many to 
 TIE = 1e-6  # branches whose weights are not further apart are equally large
 
 
-@dataclass(frozen=True)
-class Climb:
-    """Parts of leaves, the node of the depth at hand above each, and its child on the way."""
-
-    parts: Parts
-    at: HostArray
-    via: HostArray
-
-    def among(self, which: HostArray) -> "Climb":
-        return Climb(self.parts.among(which), self.at[which], self.via[which])
-
-
 class Raising:
     """A tree that is being pruned; its nodes keep their numbers until it is done."""
 
     def __init__(
-        self, tree: Tree, read: Read, label: HostArray, estimate: Estimate, slack: float
+        self,
+        tree: Tree,
+        read: Read,
+        label: HostArray,
+        estimate: Estimate,
+        slack: float,
+        walk: Walk | None = None,
     ) -> None:
         self._tree = with_a_leaf_a_level(tree)
-        self._course = Course(self._tree, read)
+        self._course = Course(self._tree, read, walk)
         self._label, self._estimate, self._slack = label, estimate, slack
         n_nodes = self._tree.n_nodes
-        self._parent = self._tree.parent.astype(np.int64)
         self._rank = _ranks(self._tree)
         self._counts = np.zeros((n_nodes, tree.value.shape[1]))
         self._whole = self._counts.copy()  # of rows that were never divided, here or below
@@ -59,19 +53,37 @@ class Raising:
         self._n_rows = np.zeros(n_nodes, np.int64)
         self._below = np.zeros(n_nodes)  # the estimated errors of a subtree
         self._place = np.zeros(n_nodes, np.int64)  # of a node among those counted at once
-        self._depth = np.zeros(n_nodes, np.int64)  # below the nodes that are being pruned
         self._is_touched = np.ones(n_nodes, bool)  # has other rows than when it was judged
         self._is_new = np.zeros(n_nodes, bool)  # has other rows, or another test, than it had
 
     def pruned(self, weight: HostArray, impurity: str) -> Tree:
         """The pruned tree."""
-        self._prune(np.zeros(1, np.int64), self._sent_down(Parts.of(weight)))
+        root = np.zeros(1, np.int64)
+        self._line = Line(self._tree, self._sent_down(root, Parts.of(weight)))
+        self._prune(root)
         return self._finished(impurity)
 
     # Rows
 
-    def _sent_down(self, parts: Parts) -> Parts:
-        """The parts of leaves, with nodes on the way counting what passes them."""
+    def _sent_down(self, node: HostArray, parts: Parts) -> Parts:
+        """The parts of leaves below some nodes, all of which count what passes them."""
+        leaf = self._course.leaves(parts) if parts.is_whole.all() else None
+        if leaf is None:
+            return self._divided(parts)
+        parts = replace(parts, node=leaf)
+        leaf = self._compact(leaf)
+        self._counts[leaf] = self._counts_at(leaf, parts)
+        self._n_rows[leaf] = np.bincount(self._place[parts.node], minlength=len(leaf))
+        self._set_whole(leaf, self._counts[leaf])
+        for level in reversed(self._course.levels(node)):
+            inner = level[~self._course.is_leaf(level)]
+            if inner.size:
+                self._counts[inner] = self._sum_of_children(inner, self._counts)
+                self._n_rows[inner] = self._sum_of_children(inner, self._n_rows)
+        return parts
+
+    def _divided(self, parts: Parts) -> Parts:
+        """The same a level at a time, where rows are divided as others go."""
         ends = []
         while len(parts):
             node = self._compact(parts.node)
@@ -88,6 +100,17 @@ class Raising:
         is_end = self._course.is_leaf(parts.node)
         ended, parts = parts.among(is_end), parts.among(~is_end)
         return self._course.step(parts, standing) if len(parts) else parts, ended
+
+    def _arrived(self, parts: Parts) -> Parts:
+        """Parts of leaves, where nobody counts what passes."""
+        leaf = self._course.leaves(parts)
+        if leaf is not None:
+            return replace(parts, node=leaf)
+        ends = []
+        while len(parts):
+            parts, ended = self._moved_on(parts, self._standing)
+            ends.append(ended)
+        return Parts.joined(ends)
 
     def _counts_at(self, node: HostArray, parts: Parts) -> HostArray:
         """The class weights of nodes whose places are noted."""
@@ -107,27 +130,17 @@ class Raising:
 
     # Pruning
 
-    def _prune(self, roots: HostArray, parts: Parts) -> tuple[Parts, HostArray]:
-        """Prune the subtrees of some nodes; `parts` are those of their leaves.
-
-        Returns the parts of the leaves that are left, and the root above each.
-        """
-        levels = self._course.levels(roots)
-        for depth, level in enumerate(levels):
-            self._depth[level] = depth
-        climb = Climb(parts, parts.node, parts.node)
-        for depth in reversed(range(len(levels))):
-            is_deeper = self._depth[climb.at] > depth
-            at = np.where(is_deeper, self._parent[climb.at], climb.at)
-            climb = Climb(climb.parts, at, climb.at)
+    def _prune(self, roots: HostArray) -> None:
+        """Prune the subtrees of some nodes."""
+        for nodes in reversed(self._course.levels(roots)):
             # What has the rows it had is settled.
-            level = levels[depth][self._is_touched[levels[depth]]]
+            level = nodes[self._is_touched[nodes]]
             is_leaf = self._course.is_leaf(level)
-            self._below[level[is_leaf]] = self._estimate(self._counts[level[is_leaf]])
-            climb = self._judge(level[~is_leaf], climb)
-        return climb.parts, climb.at
+            leaf = level[is_leaf]
+            self._below[leaf] = self._estimate(self._counts[leaf])
+            self._judge(level[~is_leaf])
 
-    def _judge(self, node: HostArray, climb: Climb) -> Climb:
+    def _judge(self, node: HostArray) -> None:
         """Settle some nodes whose children are settled."""
         while node.size:
             below = self._sum_of_children(node, self._below)
@@ -135,16 +148,16 @@ class Raising:
             self._set_whole(node, self._sum_of_children(node, self._whole))
             as_leaf = self._estimate(self._counts[node])
             largest = self._largest(node)
-            as_branch = self._as_branch(node, largest, as_leaf, climb)
+            as_branch = self._as_branch(node, largest, as_leaf)
             becomes_leaf = (as_leaf <= below + self._slack) & (as_leaf <= as_branch + self._slack)
             is_raised = ~becomes_leaf & (as_branch <= below + self._slack)
             self._below[node] = np.where(becomes_leaf, as_leaf, below)
-            climb = self._make_leaves(node[becomes_leaf], climb)
-            node, climb = self._raise(node[is_raised], largest[is_raised], climb)
-        return climb
+            self._course.make_leaves(node[becomes_leaf])
+            self._line.make_leaves(node[becomes_leaf])
+            node = self._raise(node[is_raised], largest[is_raised])
 
     def _sum_of_children(self, node: HostArray, what: HostArray) -> HostArray:
-        n = self._course.n_children[node]
+        n = self._course.n_children(node)
         return np.add.reduceat(what[self._course.children(node)], begins(n))
 
     def _set_whole(self, node: HostArray, counts: HostArray) -> None:
@@ -152,7 +165,7 @@ class Raising:
 
     def _largest(self, node: HostArray) -> HostArray:
         """The child of most weight, the last one of equals."""
-        n = self._course.n_children[node]
+        n = self._course.n_children(node)
         child = self._course.children(node)
         weight = self._counts[child].sum(axis=1)
         most = np.maximum.reduceat(weight, begins(n))
@@ -160,88 +173,63 @@ class Raising:
         order = np.lexsort((rank, np.repeat(np.arange(len(node)), n)))
         return child[order[np.cumsum(n) - 1]]
 
-    def _as_branch(
-        self, node: HostArray, largest: HostArray, as_leaf: HostArray, climb: Climb
-    ) -> HostArray:
+    def _as_branch(self, node: HostArray, largest: HostArray, as_leaf: HostArray) -> HostArray:
         """The estimated errors of each node if all of its rows went to its largest child."""
         errors = as_leaf.copy()
         # A child that is a leaf would be the leaf that the node can become.
         is_open = ~self._course.is_leaf(largest)
         node, largest = node[is_open], largest[is_open]
         if node.size:
-            errors[is_open] = self._with_others(node, largest, climb)
+            errors[is_open] = self._with_others(node, largest)
         return errors
 
-    def _with_others(self, node: HostArray, largest: HostArray, climb: Climb) -> HostArray:
+    def _with_others(self, node: HostArray, largest: HostArray) -> HostArray:
         """The estimated errors of branches when the other rows of their nodes join theirs.
 
         Whole rows of a branch stay where they are: most rows are spared the way.
         """
-        target = self._noted(node, largest)[climb.at]
-        stays = (climb.via == target) & climb.parts.is_whole
-        climb = climb.among((target >= 0) & ~stays)
-        target = self._noted(node, largest)[climb.at]
-        owner = self._noted(largest, np.arange(len(node)))
-        left = climb.parts.node[climb.via == target]
-        owner[left] = owner[target[climb.via == target]]
-        moving = replace(climb.parts, node=target).merged()
-        ends = [moving.among(np.empty(0, np.int64))]
-        while len(moving):
-            above = self._compact(moving.node)
-            n = self._course.n_children[above]
-            owner[self._course.children(above)] = np.repeat(owner[above], n)
-            moving, ended = self._moved_on(moving, self._standing)
-            ends.append(ended)
-        arrived = Parts.joined(ends)
+        moving, left = self._leaving(node, largest)
+        arrived = self._arrived(moving)
         leaf = self._compact(np.concatenate([arrived.node, left]))
         counts = self._whole[leaf] + self._counts_at(leaf, arrived)
         errors = self._below[largest]
-        np.add.at(errors, owner[leaf], self._estimate(counts) - self._below[leaf])
+        first = self._line.first
+        branch = np.searchsorted(first[largest], first[leaf], side="right") - 1
+        np.add.at(errors, branch, self._estimate(counts) - self._below[leaf])
         return errors
 
-    def _noted(self, node: HostArray, what: HostArray) -> HostArray:
-        """Something by node, -1 at nodes that have none."""
-        noted = np.full(len(self._place), -1)
-        noted[node] = what
-        return noted
+    def _leaving(self, node: HostArray, largest: HostArray) -> tuple[Parts, HostArray]:
+        """The parts that would come to the largest children, and the leaves of these they leave."""
+        line = self._line
+        (begin, end), (own_begin, own_end) = line.runs(node), line.runs(largest)
+        own, n_own = line.divided(own_begin, own_end)
+        n = np.concatenate([own_begin - begin, end - own_end])
+        at = np.append(spread_out(np.concatenate([begin, own_end]), n), own)
+        target = np.repeat(np.tile(largest, 3), np.append(n, n_own))
+        return replace(line.parts.among(at), node=target).merged(), line.parts.node[own]
 
-    def _make_leaves(self, node: HostArray, climb: Climb) -> Climb:
-        self._course.n_children[node] = 0
-        is_leaf = self._noted(node, node)[climb.at] >= 0
-        leaf = np.where(is_leaf, climb.at, climb.parts.node)
-        return replace(climb, parts=replace(climb.parts, node=leaf))
-
-    def _raise(self, node: HostArray, branch: HostArray, climb: Climb) -> tuple[HostArray, Climb]:
+    def _raise(self, node: HostArray, branch: HostArray) -> HostArray:
         """Put branches in the place of their nodes and prune below these."""
-        if not node.size:
-            return node, climb
-        course = self._course
-        for array in (course.test, course.first_child, course.n_children):
-            array[node] = array[branch]
-        children = course.children(node)
-        self._parent[children] = np.repeat(node, course.n_children[node])
-        goes = self._noted(node, node)[climb.at] >= 0
-        others, own = climb.among(~goes), climb.among(goes)
-        parts = self._sent_again(node, replace(own.parts, node=own.at).merged())
-        parts, via = self._prune(children, parts)
-        return node, Climb(
-            Parts.joined([others.parts, parts]),
-            np.concatenate([others.at, self._parent[via]]),
-            np.concatenate([others.via, via]),
-        )
+        if node.size:
+            self._course.move_up(node, branch)
+            self._send_again(node)
+            self._prune(self._course.children(node))
+        return node
 
-    def _sent_again(self, node: HostArray, parts: Parts) -> Parts:
-        """The parts of leaves below some nodes whose tests are others now."""
+    def _send_again(self, node: HostArray) -> None:
+        """Send the parts of some nodes down, whose tests are others now."""
         every = np.concatenate(self._course.levels(node))
         before = self._counts[every]
         self._counts[every] = 0.0
         self._n_rows[every] = 0
         leaf = every[self._course.is_leaf(every)]
         self._set_whole(leaf, self._counts[leaf])
-        parts = self._sent_down(parts)
+        begin, end = self._line.runs(node)
+        at = spread_out(begin, end - begin)
+        own = replace(self._line.parts.among(at), node=np.repeat(node, end - begin))
+        self._line.renew(at, self._sent_down(node, own.merged()))
         self._is_touched[every] = (self._counts[every] != before).any(axis=1)
         self._is_new[every] = True
-        return parts
 
     # The result
 
@@ -253,12 +241,12 @@ class Raising:
             old = getattr(self._tree, name)[order]
             own[name] = np.where(is_new[:, None] if found.ndim > 1 else is_new, found, old)
         is_leaf = self._course.is_leaf(order)
-        tree = reshaped(self._tree, self._course.test[order], is_leaf, **own)
+        tree = reshaped(self._tree, self._course.test(order), is_leaf, **own)
         return with_shared_leaves(with_largest_for_unknown(tree, is_new))
 
     def _statistics(self, order: HostArray, impurity: str) -> dict[str, HostArray]:
         """What nodes have by their rows; `order` holds all nodes, breadth-first."""
-        n_children = self._course.n_children[order]
+        n_children = self._course.n_children(order)
         parent = np.append(0, np.repeat(np.arange(len(order)), n_children))
         counts = self._counts[order]
         weight = counts.sum(axis=1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Ends, Read
+from gputree.tree.walk import Ends, Read, Walk
 
 if TYPE_CHECKING:
     from gputree.pruning.report import PruningReport
@@ -29,6 +29,7 @@ class Sample:
     weight: HostArray  # (rows,)
     ends: Callable[[Tree], Ends]
     read: Read  # the values or level numbers of a column, by its number
+    walker: Callable[[], Walk]  # how rows walk from any node on; made where it is needed
 
 
 # Trees grown without some rows, and those rows, for a number of folds or the fold of each row.

@@ -1,5 +1,6 @@
 """RuleSetClassifier: C4.5's rules with scikit-learn's conventions."""
 
+import os
 from functools import cache
 from typing import Any, Self
 
@@ -12,21 +13,22 @@ from gputree.arrays import to_numpy
 from gputree.data.dataset import Dataset, read_weights
 from gputree.data.inputs import read_table
 from gputree.dtypes import Array, HostArray
-from gputree.estimators import parameters
+from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier
 from gputree.estimators.targets import class_factors, read_labels
 from gputree.estimators.trees import DecisionTreeClassifier
 from gputree.rules.from_tree import rules_of
 from gputree.rules.learn import SELECTIONS, Sample, learn
+from gputree.rules.rule_set import RuleSet
 
 
 class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
 
     A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of
-    the rule's error does not rise. Of the rules for a class those are kept that, with the rows
-    where they err, take the fewest bits. Classes are put in order by their false positives; the
-    first rule that covers a row answers, and a default class where none does.
+    the rule's error does not rise. Rules are put in order by that limit; the first one that covers
+    a row answers, and a default class where none does. Of all rules those are kept that, with the
+    rows where their list errs, take the fewest bits.
 
     A missing value meets no condition but `is missing`. The time of a fit grows with leaves times
     rows times conditions a leaf: stop the tree early on large tables.
@@ -38,9 +40,10 @@ class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     confidence : float, default=0.25
         The chance that the true error of a rule is above its limit, in (0, 0.5]. Less is simpler.
     selection : {'description_length', 'greedy'}, default='description_length'
-        How to choose among the rules for a class. All sets of up to 12 rules are tried, more are
-        added and dropped one at a time; 'greedy' adds the rule that gets the most rows right beyond
-        those it gets wrong, while there is one.
+        How to choose among the rules: rules are added to the list and dropped while that saves
+        bits, from all of them and from what is the shortest for each class alone. 'greedy' adds the
+        rule for a class that gets the most rows right beyond those it gets wrong, while there is
+        one; the list is longer.
 
     Attributes
     ----------
@@ -60,13 +63,11 @@ class RuleSetClassifier(ClassifierMixin, BaseEstimator):
     >>> iris = load_iris(as_frame=True)
     >>> model = RuleSetClassifier().fit(iris.data, iris.target_names[iris.target])
     >>> print(model)
-    IF petal length (cm) <= 2.45 THEN setosa (50 rows, 100.0%)
     IF petal length (cm) > 2.45 AND petal length (cm) <= 4.95 AND petal width (cm) <= 1.75 THEN \
 versicolor (48 rows, 97.9%)
-    IF petal width (cm) > 1.55 AND petal width (cm) <= 1.75 THEN versicolor (6 rows, 66.7%)
     IF petal width (cm) > 1.75 THEN virginica (46 rows, 97.8%)
     IF petal length (cm) > 4.95 THEN virginica (46 rows, 95.7%)
-    OTHERWISE setosa (0 rows, 33.3%)
+    OTHERWISE setosa (50 rows, 100.0%)
     >>> str(model.predict(iris.data)[0])
     'setosa'
     """
@@ -109,14 +110,7 @@ versicolor (48 rows, 97.9%)
         leaves = rules_of(tree.tree_, tree.schema_, tree.classes_)
         sample = _sample(X, y, sample_weight, tree)
         # Nothing is written before everything has worked.
-        self.rules_ = learn(leaves, sample, confidence, self.selection)
-        self.estimator_ = tree
-        self.classes_, self.n_classes_ = tree.classes_, tree.n_classes_
-        self.n_features_in_ = tree.n_features_in_
-        if hasattr(tree, "feature_names_in_"):
-            self.feature_names_in_ = tree.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._keep(tree, learn(leaves, sample, confidence, self.selection))
         return self
 
     def predict(self, X: Any) -> Array:
@@ -167,6 +161,30 @@ versicolor (48 rows, 97.9%)
             decimals=decimals,
         )
 
+    def to_bytes(self) -> bytes:
+        """The model as canonical bytes: equal models give equal bytes.
+
+        The bytes hold the rules and the tree they come from, the columns and the labels; not the
+        parameters of the fit, nor where it ran.
+        """
+        check_is_fitted(self)
+        return rules_file.rules_bytes(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and its parameters to a file, read by `gputree.load`.
+
+        Examples
+        --------
+        >>> import os, tempfile, gputree
+        >>> model = gputree.RuleSetClassifier().fit([[0], [1], [2], [3]], ["a", "a", "b", "b"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "rules.gputree")
+        >>> model.save(path)
+        >>> gputree.load(path).predict([[3]])
+        array(['b'], dtype='<U1')
+        """
+        check_is_fitted(self)
+        rules_file.save(self, path)
+
     def __str__(self) -> str:
         return self.export_text() if hasattr(self, "rules_") else repr(self)
 
@@ -183,6 +201,16 @@ versicolor (48 rows, 97.9%)
                 f"tree={self.tree!r}: a classifier of gputree is needed, such as C45Classifier()"
             )
         return clone(self.tree)
+
+    def _keep(self, tree: DecisionTreeClassifier, rules: RuleSet) -> None:
+        """Become fitted."""
+        self.rules_, self.estimator_ = rules, tree
+        self.classes_, self.n_classes_ = tree.classes_, tree.n_classes_
+        self.n_features_in_ = tree.n_features_in_
+        if hasattr(tree, "feature_names_in_"):
+            self.feature_names_in_ = tree.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _first(self, X: Any) -> HostArray:
         check_is_fitted(self)

@@ -53,6 +53,12 @@ def exception_bits(total: float, n_class: float, right: HostArray, wrong: HostAr
     return _choices(covered, wrong) + _choices(total - covered, n_class - right)
 
 
+def list_bits(total: float, wrong: HostArray, n_classes: int) -> HostArray:
+    """The bits that list the rows that a list of rules gets wrong, and the classes of these."""
+    wrong = np.maximum(wrong, 0.0)
+    return _choices(np.asarray(total), wrong) + wrong * math.log2(max(n_classes - 1, 1))
+
+
 def _swaps(n_items: HostArray | int) -> HostArray:
     """The bits that tell an order of so many items."""
     return np.asarray(gammaln(np.add(n_items, 1.0)) / LN2)

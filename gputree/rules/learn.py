@@ -7,9 +7,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from gputree.dtypes import HostArray
-from gputree.rules import coding, order, select, simplify
+from gputree.pruning.confidence import error_limit
+from gputree.rules import coding, select, simplify
 from gputree.rules.condition import Condition
-from gputree.rules.pessimistic import error_limit
+from gputree.rules.ranked import Ranked, shortest, without_harmful
 from gputree.rules.rule_set import Rule, RuleSet
 
 SELECTIONS = ("description_length", "greedy")
@@ -64,16 +65,9 @@ def learn(leaves: RuleSet, sample: Sample, confidence: float, selection: str) ->
     found = _counted(_shortened(leaves, sample, confidence), sample)
     # Where most of the rows are of another class, a rule would be wrong more often than right.
     found = found.take(found.value.argmax(axis=1) == found.answer)
+    # The rule that is most likely to be right has the first say.
+    found = found.take(np.argsort(found.limit(confidence), kind="stable"))
     found = found.take(_selected(found, sample, selection))
-    found = found.take(
-        order.by_false_positives(
-            found.cover, found.answer, found.limit(confidence), sample.number, sample.weight
-        )
-    )
-    default = _default(found, sample).answer
-    found = found.take(
-        order.without_harmful(found.cover, found.answer, default, sample.number, sample.weight)
-    )
     n_rows = np.diff(found.cover.indptr).tolist()
     parts = zip(found.conditions, found.answer.tolist(), n_rows, found.value.tolist(), strict=True)
     rules = tuple(
@@ -116,7 +110,7 @@ def _counted(rules: list[tuple[tuple[Condition, ...], int]], sample: Sample) -> 
 
 
 def _selected(found: Candidates, sample: Sample, selection: str) -> HostArray:
-    """Which rules to keep, chosen class by class."""
+    """Which rules to keep, chosen class by class and then for the list that they make."""
     kept = np.zeros(len(found.answer), bool)
     bits = coding.rule_bits(found.conditions)
     for each in np.unique(found.answer):
@@ -128,7 +122,11 @@ def _selected(found: Candidates, sample: Sample, selection: str) -> HostArray:
             kept[own] = select.by_description_length(
                 found.cover[own], bits[own], is_class, sample.weight
             )
-    return kept
+    ranked = Ranked(found.cover, found.answer, sample.number, sample.weight)
+    if selection == "greedy":
+        return without_harmful(ranked, kept)
+    total = float(sample.weight.sum())
+    return shortest(ranked, bits, total, sample.n_classes, [kept, np.ones(len(kept), bool)])
 
 
 def _default(found: Candidates, sample: Sample) -> Rule:

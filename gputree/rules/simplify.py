@@ -3,7 +3,7 @@
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.rules.pessimistic import error_limit
+from gputree.pruning.confidence import error_limit
 
 
 def needed(

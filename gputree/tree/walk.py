@@ -5,7 +5,7 @@ missing values. From there on they are walked here, on the host: they are few.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,98 @@ Read = Callable[[int], HostArray]  # the values or level numbers of a column, by
 Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
 
+# What a walk asks of a node lies together: steps of a walk are as fast as memory is.
+STATION = np.dtype(
+    [
+        ("threshold", np.float64),
+        ("feature", np.int32),
+        ("level_start", np.int32),
+        ("first_child", np.int32),
+        ("n_children", np.int32),  # 0 at a leaf, wherever `first_child` leads
+        ("missing_slot", np.int32),
+        ("test", np.int32),  # the node of the tree that has this test
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways down a tree; they may be changed between two walks."""
+
+    station: HostArray  # (nodes,) records of STATION
+    level_slot: HostArray  # as in `Tree`
+
+    @classmethod
+    def of(cls, tree: Tree) -> "Ways":
+        station = np.empty(tree.n_nodes, STATION)
+        for name in STATION.names or ():
+            station[name] = np.arange(tree.n_nodes) if name == "test" else getattr(tree, name)
+        return cls(station, tree.level_slot)
+
+    def is_leaf(self, node: HostArray) -> HostArray:
+        return np.asarray(self.n_children(node) == 0)
+
+    def first_child(self, node: HostArray) -> HostArray:
+        return self.station["first_child"][node].astype(np.int64)
+
+    def n_children(self, node: HostArray) -> HostArray:
+        return self.station["n_children"][node].astype(np.int64)
+
+
+# Where rows that are at some nodes end: at leaves, or at nodes that cannot tell.
+Walk: TypeAlias = Callable[[Ways, HostArray, HostArray], HostArray]
+
+
+def descend(read: Read, ways: Ways, row: HostArray, node: HostArray) -> HostArray:
+    """A `Walk` on the host, a level at a time."""
+    node = node.copy()
+    pending = np.flatnonzero(~ways.is_leaf(node))
+    while pending.size:
+        here = ways.station[node[pending]]
+        slot = outcomes(
+            ways.level_slot,
+            read,
+            row[pending],
+            here["feature"],
+            here["threshold"],
+            np.zeros(len(here), np.int64),
+            here["level_start"],
+        )
+        slot = np.where(slot == STAY, here["missing_slot"], slot)
+        moves = slot != STAY
+        pending = pending[moves]
+        node[pending] = here["first_child"][moves] + slot[moves]
+        pending = pending[~ways.is_leaf(node[pending])]
+    return node
+
+
+def outcomes(
+    level_slot: HostArray,
+    read: Read,
+    row: HostArray,
+    feature: HostArray,
+    threshold: HostArray,
+    low_slot: HostArray,
+    start: HostArray,
+) -> HostArray:
+    """The children to which tests lead rows, one test a row; STAY where that is not known."""
+    slot = np.empty(len(row), np.int64)
+    for own in _alike(feature) if len(row) else ():
+        values = read(int(feature[own[0]]))[row[own]]
+        slot[own] = slots_of(level_slot, values, threshold[own], low_slot[own], start[own])
+    return slot
+
+
+def _alike(number: HostArray) -> list[HostArray]:
+    """Where each number occurs."""
+    # Short integers are sorted much faster.
+    is_short = number.max(initial=0) < np.iinfo(np.int16).max
+    number = number.astype(np.int16) if is_short else number
+    order = np.argsort(number, kind="stable")
+    number = number[order]
+    return np.split(order, 1 + np.flatnonzero(number[1:] != number[:-1]))
+
+
 def stopping(tree: Tree) -> Tree:
     """The tree for backends: rows stop where surrogates have a say before the larger child has."""
     has_say = tree.n_surrogates > 0
@@ -28,7 +120,11 @@ def stopping(tree: Tree) -> Tree:
 
 
 def slots_of(
-    tree: Tree, values: HostArray, threshold: HostArray, low_slot: HostArray, start: HostArray
+    level_slot: HostArray,
+    values: HostArray,
+    threshold: HostArray,
+    low_slot: HostArray,
+    start: HostArray,
 ) -> HostArray:
     """The children to which values of one column lead; STAY where that is not known.
 
@@ -41,7 +137,7 @@ def slots_of(
     at = np.where(by_level & (values != MISSING_LEVEL), start + values, 0)
     slot = np.where(values <= threshold, low_slot, 1 - low_slot.astype(np.int64))
     if by_level.any():
-        slot = np.where(by_level, tree.level_slot[at], slot)
+        slot = np.where(by_level, level_slot[at], slot)
     return np.where(values == MISSING_LEVEL, STAY, slot)
 
 
@@ -92,13 +188,7 @@ def _test(
         at = first[node] + turn
         feature, threshold = tree.surrogate_feature[at], tree.surrogate_threshold[at]
         low_slot, start = tree.surrogate_slot[at], tree.surrogate_level_start[at]
-    slot = np.empty(len(node), np.int64)
-    for column in np.unique(feature):
-        own = np.flatnonzero(feature == column)
-        slot[own] = slots_of(
-            tree, read(int(column))[row[own]], threshold[own], low_slot[own], start[own]
-        )
-    return slot
+    return outcomes(tree.level_slot, read, row, feature, threshold, low_slot, start)
 
 
 def spread(tree: Tree, node: HostArray, read: Read) -> Ends:

@@ -117,14 +117,14 @@ def go_through(block, others, nodes, root, rule, value, path, sums):
             if n > 0:
                 for row in range(n_rows):
                     own_slot[depth, row] = slot_of(
-                        block[row, column[here]], here, threshold, missing_slot, n_children,
-                        level_start, level_slot,
+                        block[row, column[here]], threshold[here], level_start[here], level_slot,
+                        n, missing_slot[here],
                     )  # fmt: skip
                 other_slot[depth] = n
                 if others.shape[0] > 0:
                     other_slot[depth] = slot_of(
-                        others[0, column[here]], here, threshold, missing_slot, n_children,
-                        level_start, level_slot,
+                        others[0, column[here]], threshold[here], level_start[here], level_slot,
+                        n, missing_slot[here],
                     )  # fmt: skip
         here = node[depth]
         n = np.int64(n_children[here])

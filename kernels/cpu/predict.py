@@ -5,6 +5,8 @@ from numba import njit
 
 from gputree.kernels.cpu.jit import kernel
 
+GROUP = 64  # rows
+
 
 @kernel
 def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf):
@@ -21,19 +23,18 @@ def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf
 
 
 @njit(nogil=True, inline="always")
-def slot_of(value, node, threshold, missing_slot, n_children, level_start, level_slot):
-    """The child to which a node sends a value.
+def slot_of(value, threshold, level_start, level_slot, n_children, missing_slot):
+    """The child to which a value leads; a slot that no child has, where the node cannot tell.
 
-    A slot that no child has says that the node does not know the level, or has no child for
-    missing values.
+    The node may not know a level, and have no child for missing values.
     """
-    told = n_children[node]
+    slot = np.int64(n_children)
     if not np.isnan(value):
-        if level_start[node] >= 0:
-            told = level_slot[level_start[node] + np.int64(value)]
+        if level_start >= 0:
+            slot = np.int64(level_slot[level_start + np.int64(value)])
         else:
-            told = np.uint16(value > threshold[node])
-    return missing_slot[node] if told >= n_children[node] else told
+            slot = np.int64(value > threshold)
+    return slot if slot < n_children else np.int64(missing_slot)
 
 
 @kernel
@@ -41,18 +42,45 @@ def walk(
     begin, end, matrix, column, threshold, missing_slot, first_child, n_children, level_start,
     level_slot, leaf,
 ):  # fmt: skip
-    """The same where a node may test levels, and a row may stop at a node that cannot tell.
-
-    A slot that no child has says so.
-    """
+    """The same where a node may test levels, and a row may stop at a node that cannot tell."""
     for row in range(begin, end):
         node = 0
-        while first_child[node] >= 0:
+        while n_children[node] > 0:
             value = matrix[row, column[node]]
             slot = slot_of(
-                value, node, threshold, missing_slot, n_children, level_start, level_slot
-            )
+                value, threshold[node], level_start[node], level_slot, n_children[node],
+                missing_slot[node],
+            )  # fmt: skip
             if slot >= n_children[node]:
                 break
             node = first_child[node] + slot
         leaf[row] = node
+
+
+@kernel
+def descend(begin, end, row, matrix, station, level_slot, node):
+    """Some rows further down from the nodes where they are; `node` is then where they end.
+
+    Rows go in groups, a step each by turns: no row waits while memory answers another.
+    """
+    group = np.empty(GROUP, np.int64)
+    for first in range(begin, end, GROUP):
+        n = min(GROUP, end - first)
+        for i in range(n):
+            group[i] = first + i
+        while n > 0:
+            n_left = 0
+            for i in range(n):
+                at = group[i]
+                here = station[node[at]]
+                slot = np.int64(here.n_children)
+                if slot > 0:
+                    slot = slot_of(
+                        matrix[row[at], here.feature], here.threshold, here.level_start,
+                        level_slot, here.n_children, here.missing_slot,
+                    )  # fmt: skip
+                if slot < here.n_children:
+                    node[at] = here.first_child + slot
+                    group[n_left] = at
+                    n_left += 1
+            n = n_left

@@ -13,6 +13,7 @@ from gputree.data.target import class_target, value_target
 from gputree.dtypes import SLOT, STAY
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.tree.tree import Split, Tree
+from gputree.tree.walk import Ways
 from tests.backends.test_contract import opened
 
 NUMPY = opened("numpy by sums")
@@ -377,6 +378,31 @@ def test_rows_are_walked_by_levels_and_stop_where_nobody_knows(backend):
     levels = ("a", "b", "c", "d")
     table = Table((Column("x", Kind.NUMERIC, x), Column("l", Kind.NOMINAL, level, levels)), 7)
     assert backend.apply(tree, table).tolist() == [1, 4, 5, 5, 6, 4, 0]
+    row, node = np.array([4, 3, 6, 1, 1, 0, 6]), np.array([0, 2, 3, 3, 7, 2, 0])
+    assert backend.walker(table)(Ways.of(tree), row, node).tolist() == [6, 5, 6, 6, 7, 5, 0]
+
+
+def test_walks_follow_ways_that_have_changed(backend):
+    """Node 2 becomes a leaf, then node 0 gets the test and the children of node 1."""
+    tree = tree_of(
+        kind=[Split.THRESHOLD] * 3 + [Split.LEAF] * 4,
+        feature=[0, 1, 1, -1, -1, -1, -1],
+        first_child=[1, 3, 5, -1, -1, -1, -1],
+        threshold=[0.5, 1.5, 2.5, NAN, NAN, NAN, NAN],
+        missing_slot=[0, 1, 0, 0, 0, 0, 0],
+    )
+    columns = (
+        Column("x", Kind.NUMERIC, np.array([0.0, 0.0, 1.0, 1.0, NAN])),
+        Column("z", Kind.NUMERIC, np.array([1.0, 2.0, 2.0, 3.0, NAN])),
+    )
+    walk, ways = backend.walker(Table(columns, 5)), Ways.of(tree)
+    row, root = np.arange(5), np.zeros(5, np.int64)
+    assert walk(ways, row, root).tolist() == [3, 4, 5, 6, 4]
+    ways.station["n_children"][2] = 0
+    assert walk(ways, row, root).tolist() == [3, 4, 2, 2, 4]
+    ways.station[0] = ways.station[1]
+    assert walk(ways, row, root).tolist() == [3, 4, 4, 4, 4]
+    assert root.tolist() == [0] * 5  # what is given stays as it is
 
 
 def test_a_table_of_many_rows_is_walked_alike(backend):
@@ -406,3 +432,6 @@ def test_a_table_of_many_rows_is_walked_alike(backend):
     found = backend.apply(tree, table)
     assert_array_equal(found, NUMPY.apply(tree, table))
     assert set(found.tolist()) == {1, 3, 4, 5, 6}
+    row = rng.permutation(n_rows)
+    again = backend.walker(table)(Ways.of(tree), row, np.zeros(n_rows, np.int64))
+    assert_array_equal(again, found[row])

@@ -3,6 +3,8 @@
 `python -m tests.peers.test_rules` prints the table of docs/rules.md.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -19,9 +21,11 @@ RELEASE_8 = {
     "max_bins": 20_000,
 }
 J48 = "-C 0.25 -M 2"
-# What shortening may cost where it costs more than one standard error. Nursery is a function of its
-# columns without any noise: J48's own pruning costs 0.017 there.
-COSTS = {"nursery": 0.004, "segment_challenge": 0.008}
+NO_NOISE = pytest.mark.xfail(
+    strict=True,
+    reason="nursery is a function without noise: a condition that goes because its few rows do not "
+    "prove it was right, and folds differ so little that a standard error is 0.12 points",
+)
 
 
 def pruned_run(found):
@@ -29,6 +33,7 @@ def pruned_run(found):
     return next((run for run in found["runs"] if run["options"] == J48), None)
 
 
+@cache
 def compared(name):
     """Accuracy a fold of tree, rules and J48; conditions and rules a fold of tree and rules."""
     found = results("weka36", name)
@@ -53,15 +58,21 @@ def standard_error(folds):
     return folds.std(ddof=1) / np.sqrt(len(folds))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=NO_NOISE if name == "nursery" else ()) for name in names("weka36")],
+)
+def test_rules_are_as_good_as_their_tree(name):
+    tree, rules, _ = compared(name)[0].T
+    assert rules.mean() >= tree.mean() - standard_error(tree) - 1e-12
+
+
 @pytest.mark.parametrize("name", names("weka36"))
-def test_rules_are_as_good_as_their_tree_and_shorter(name):
-    accuracy, size = compared(name)
-    tree, rules, _ = accuracy.T
-    most = COSTS.get(name, standard_error(tree))
-    assert rules.mean() >= tree.mean() - most - 1e-12
-    assert (size[:, 1] <= size[:, 0]).all()
-    assert size[:, 1].sum() < size[:, 0].sum()
-    assert size[:, 3].sum() < size[:, 2].sum()
+def test_rules_are_fewer_and_shorter_than_those_of_their_tree(name):
+    of_leaves, of_rules, n_leaves, n_rules = compared(name)[1].T
+    assert (of_rules <= of_leaves).all()
+    assert of_rules.sum() < of_leaves.sum()
+    assert n_rules.sum() < n_leaves.sum()
 
 
 def test_rules_are_better_than_the_pruned_tree_where_nothing_is_noise():

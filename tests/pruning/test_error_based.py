@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from gputree import C45Classifier, CARTClassifier, DecisionTreeClassifier
 from gputree.data.inputs import read_table
 from gputree.dtypes import MISSING_LEVEL, STAY
+from gputree.pruning.confidence import added_errors
 from gputree.pruning.empty import with_a_leaf_a_level, with_shared_leaves
 from gputree.pruning.error_based import (
     ErrorBased,
-    added_errors,
     collapsed,
     own_counts,
     reduced_error,

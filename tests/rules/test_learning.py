@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from gputree.rules import coding, order, select
+from gputree.pruning.confidence import error_limit
+from gputree.rules import coding, ranked, select
 from gputree.rules.condition import Condition, Sign
-from gputree.rules.pessimistic import error_limit
 from gputree.rules.simplify import needed
 
 
@@ -134,27 +134,7 @@ def test_bits_of_a_rule_by_hand():
     assert bits == pytest.approx([first + 2.0 - 1.0, first, first])
 
 
-# Their order.
-
-
-@settings(deadline=None)
-@given(cases())
-def test_classes_come_by_the_false_positives_that_are_left(case):
-    cover, number, weight = case
-    answer = np.arange(len(cover)) % 3
-    limit = np.linspace(0.5, 0.1, len(cover))
-    found = order.by_false_positives(sparse(cover), answer, limit, number, weight)
-    assert sorted(found) == list(range(len(cover)))
-    open_, pending = np.ones(len(number), bool), set(answer.tolist())
-    classes = list(dict.fromkeys(answer[found].tolist()))
-    for each in classes:
-        claims = {k: open_ & cover[answer == k].any(axis=0) for k in pending}
-        wrong = {k: weight[rows & (number != k)].sum() for k, rows in claims.items()}
-        assert wrong[each] == min(wrong.values())
-        open_ &= ~claims[each]
-        pending.remove(each)
-        own = [at for at in found if answer[at] == each]
-        assert np.diff(limit[own]).min(initial=1.0) > 0
+# Rules in a row.
 
 
 def errors_of(kept, cover, answer, default, number, weight):
@@ -166,16 +146,71 @@ def errors_of(kept, cover, answer, default, number, weight):
     return wrong
 
 
+def default_of(kept, cover, number, weight):
+    is_open = ~cover[kept].any(axis=0)
+    some = is_open if is_open.any() else np.ones(len(number), bool)
+    return int(np.bincount(number[some], weight[some]).argmax())
+
+
+def toggled(kept, each):
+    return kept ^ (np.arange(len(kept)) == each)
+
+
+@settings(deadline=None)
+@given(cases(), st.integers(0, 63))
+def test_what_is_wrong_and_what_a_rule_changes_are_counted(case, chosen):
+    cover, number, weight = case
+    answer = np.arange(len(cover)) % 3
+    kept = (chosen >> np.arange(len(cover)) & 1) == 1
+    rules = ranked.Ranked(sparse(cover), answer, number, weight)
+    default = rules.default(kept)
+    assert default == default_of(kept, cover, number, weight)
+    wrong, more = rules.wrong(kept, default)
+    assert wrong == errors_of(kept, cover, answer, default, number, weight)
+    for each in range(len(cover)):
+        then = errors_of(toggled(kept, each), cover, answer, default, number, weight)
+        assert wrong + more[each] == then
+
+
 @settings(deadline=None)
 @given(cases())
 def test_no_rule_is_kept_without_which_fewer_rows_would_be_wrong(case):
     cover, number, weight = case
     answer = np.arange(len(cover)) % 3
-    kept = order.without_harmful(sparse(cover), answer, 0, number, weight)
-    own = errors_of(kept, cover, answer, 0, number, weight)
-    for each in np.flatnonzero(kept):
-        less = kept.copy()
-        less[each] = False
-        assert errors_of(less, cover, answer, 0, number, weight) >= own
     every = np.ones(len(cover), bool)
-    assert own <= errors_of(every, cover, answer, 0, number, weight)
+    kept = ranked.without_harmful(ranked.Ranked(sparse(cover), answer, number, weight), every)
+    default = default_of(every, cover, number, weight)
+    own = errors_of(kept, cover, answer, default, number, weight)
+    for each in np.flatnonzero(kept):
+        assert errors_of(toggled(kept, each), cover, answer, default, number, weight) >= own
+    assert own <= errors_of(every, cover, answer, default, number, weight)
+
+
+@settings(deadline=None)
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_no_rule_more_or_less_makes_a_list_shorter(case, seed):
+    cover, number, weight = case
+    answer = np.arange(len(cover)) % 3
+    bits = np.random.default_rng(seed).uniform(0.5, 6.0, len(cover))
+    total = int(weight.sum())
+
+    def length(kept, default):
+        wrong = int(errors_of(kept, cover, answer, default, number, weight))
+        theory = bits[kept].sum() - math.log2(math.factorial(int(kept.sum())))
+        return 0.5 * theory + math.log2(math.comb(total, wrong)) + wrong * math.log2(2)
+
+    starts = [np.ones(len(cover), bool), np.zeros(len(cover), bool)]
+    rules = ranked.Ranked(sparse(cover), answer, number, weight)
+    kept = ranked.shortest(rules, bits, float(total), 3, starts)
+    # With one of the classes as the default.
+    assert any(
+        all(
+            length(toggled(kept, at), default) > length(kept, default) - 1e-5
+            for at in range(len(cover))
+        )
+        and all(
+            length(kept, default) <= length(start, default_of(start, cover, number, weight)) + 1e-5
+            for start in starts
+        )
+        for default in range(3)
+    )

@@ -58,7 +58,7 @@ def reader(x, colour, z):
 def slots(tree, values, threshold=NAN, low_slot=0, start=-1):
     n = len(values)
     each = (np.full(n, threshold), np.full(n, low_slot), np.full(n, start))
-    return slots_of(tree, np.array(values), *each).tolist()
+    return slots_of(tree.level_slot, np.array(values), *each).tolist()
 
 
 def test_values_up_to_the_threshold_go_to_the_low_slot():
