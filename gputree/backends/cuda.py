@@ -87,9 +87,9 @@ class CudaBackend:
         return [task(item) for item in items]
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
-        # Counts of rows and slopes have sums of 32 bits; some channels may be slopes or targets.
-        is_counted = channels.hides_rows or (channels.is_classes and not channels.counts_rows)
-        n_bytes = bins.width * channels.n * (4 if is_counted else 8)
+        # Sums of counts and of slopes have 32 bits; not all channels tell whether they are slopes.
+        is_short = channels.hides_rows or (channels.is_classes and not channels.counts_rows)
+        n_bytes = bins.width * channels.n * (4 if is_short else 8)
         return np.full(len(n_rows), n_bytes + 24 * len(bins.features))
 
     def bytes_held(self, data: CudaData, rows: CudaRows | None) -> int:

@@ -24,13 +24,12 @@ class Launches:
         blocks = max(1, min(-(-n // threads), 2**16))
         self.device.launch(kernel, blocks, threads, *args)
 
-    def tiled(self, kernel: Any, table: HostArray, *args: Any, shared: int = 0) -> None:
+    def tiled(self, kernel: Any, table: HostArray, *args: Any) -> None:
         """Launch a kernel with a block for each tile of a route table; none for no tiles."""
         n_tiles = len(table) // route.TILE_COLUMNS
         if n_tiles:
             tile = self.device.upload(table)
-            threads = self.tuning.route_threads
-            self.device.launch(kernel, n_tiles, threads, tile, *args, shared=shared)
+            self.device.launch(kernel, n_tiles, self.tuning.route_threads, tile, *args)
 
     def picked(self, source: Array, start: HostArray, n: HostArray) -> HostArray:
         """Some pieces of an array of the device, one after another."""

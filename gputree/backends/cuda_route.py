@@ -144,9 +144,9 @@ def _sides(
     launches: Launches, chosen: Chosen, ways: Ways, table: HostArray, n_rows: HostArray
 ) -> HostArray:
     """How many rows take each way where two sides are all there are: the tiles tell."""
-    move = table.reshape(-1, route.TILE_COLUMNS)[:, route.MOVE]
+    own_move = table.reshape(-1, route.TILE_COLUMNS)[:, route.MOVE]
     n_tile = launches.device.download(chosen.n_right)
-    n_right = np.bincount(move, n_tile, minlength=len(n_rows)).astype(np.int64)
+    n_right = np.bincount(own_move, n_tile, minlength=len(n_rows)).astype(np.int64)
     n_ways = np.diff(ways.first, append=len(ways.number))
     right, left = np.repeat(n_right, n_ways), np.repeat(n_rows - n_right, n_ways)
     return np.where(ways.number == 0, left, np.where(ways.number == 1, right, 0))

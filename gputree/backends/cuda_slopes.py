@@ -118,20 +118,20 @@ def _floats(
     dev, n_rows = launches.device, margins.n_rows
     none = dev.empty(1, np.float64)
     if isinstance(loss, Given):
-        for pair in zip(loss.slope, loss.curvature, strict=True):
-            given = [dev.upload(np.asarray(part, np.float64)) for part in pair]
-            yield _taken(launches, margins, inside, Loss(GIVEN), 0, (none, none), *given)
+        for given in zip(loss.slope, loss.curvature, strict=True):
+            pair = [dev.upload(np.asarray(part, np.float64)) for part in given]
+            yield _taken(launches, margins, inside, Loss(GIVEN), 0, (none, none), True, *pair)
         return
-    shares = none, none
+    n_outputs, shares = 1, (none, none)
     if loss.formula == "softmax":
+        n_outputs = margins.n_outputs
         shares = dev.empty(n_rows, np.float64), dev.empty(n_rows, np.float64)
-        args = n_rows, margins.n_outputs, margins.raw, *shares
-        launches.over(make_volumes(), n_rows, *args)
+        launches.over(make_volumes(), n_rows, n_rows, n_outputs, margins.raw, *shares)
     is_curved = margins.is_weighted or loss.formula not in FLAT
-    for output in range(margins.n_outputs):
+    for output in range(n_outputs):
         slope = dev.empty(n_rows, np.float64)
         curvature = dev.empty(n_rows, np.float64) if is_curved else none
-        yield _taken(launches, margins, inside, loss, output, shares, slope, curvature)
+        yield _taken(launches, margins, inside, loss, output, shares, is_curved, slope, curvature)
 
 
 def _taken(
@@ -141,10 +141,10 @@ def _taken(
     loss: Loss,
     output: int,
     shares: tuple[Array, Array],
+    is_curved: bool,
     slope: Array,
     curvature: Array,
 ) -> _Floats:
-    is_curved = margins.is_weighted or loss.formula not in FLAT
     largest = launches.device.zeros(2, np.int64)
     _over_rows(
         launches,

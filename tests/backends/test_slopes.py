@@ -128,6 +128,12 @@ def test_given_slopes_are_those_of_numpy(backend, weighs):
     assert found == taken(NUMPY, rows, given)
 
 
+def test_a_loss_of_one_output_looks_at_the_first(backend):
+    rows = rows_of("softmax")
+    one = Rows(rows.y, rows.raw[:1])
+    assert taken(backend, rows, Loss("logistic")) == taken(NUMPY, one, Loss("logistic"))
+
+
 def test_slopes_of_half_the_squared_distance_are_distances(backend):
     rows = Rows(np.array([1.0, 5.0, 2.0]), np.array([[2.0, 2.0, 2.0]]))
     [found] = taken(backend, rows, Loss("squared"))

@@ -160,7 +160,8 @@ def test_the_backend_passes_the_types_that_are_compiled(
     boosted_on_device(table, two, Loss("squared"), 1)
     boosted_on_device(table, three, Loss("softmax"), 1, n_outputs=3)
     boosted_on_device(table, two, lambda raw: (raw - two, np.ones_like(raw)), 1)
-    assert len(passed) > 45
+    assert len(passed) > 35
+    assert {case.body.__name__ for case in boosting()} <= {name for name, _ in passed}
     assert not passed - compiled
 
 

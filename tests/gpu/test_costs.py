@@ -60,7 +60,6 @@ def test_the_histogram_of_many_rows(table, kind):
     found = figures(counted)
     assert found.keys() == BUDGET[kind].keys()
     over = {name: (found[name], most) for name, most in BUDGET[kind].items() if found[name] > most}
-
     assert not over
 
 

@@ -12,6 +12,7 @@ from gputree import DecisionTreeClassifier, doctor
 from gputree.backends.cards import by_cupy, by_numba
 from gputree.backends.cuda_device import device_count
 from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda import gpu
 
@@ -99,6 +100,24 @@ def test_the_order_of_rows_changes_nothing(on_device, example, kind):
         *tree, _ = on_device(X[order], target, max_depth=6)  # the last is the leaf of each row
         trees.add(tuple(tree))
     assert len(trees) == 1
+
+
+BOOSTING_SIZES = [
+    {},
+    {"slope_threads": 32, "slope_blocks": 7},
+    {"slope_threads": 1024, "slope_blocks": 2**16},
+    {"route_threads": 32, "route_rows": 64},
+]
+
+
+@pytest.mark.parametrize("sizes", BOOSTING_SIZES, ids=str)
+@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared"])
+def test_boosting_gives_the_same_bytes(boosted_on_device, boosted_on_numpy, example, sizes, loss):
+    X, label, _, weight = example(N_ROWS, n_features=6, n_classes=3 if loss == "softmax" else 2)
+    options = {"n_outputs": 3 if loss == "softmax" else 1, "row_share": 0.7, "weight": weight}
+    args = X, label.astype(np.float64), Loss(loss), 3
+    found = boosted_on_device(*args, tuning=replace(AUTOMATIC, **sizes), **options)
+    assert found == boosted_on_numpy(*args, **options)
 
 
 def test_a_fit_gives_the_same_bytes_every_time(table, expected):
