@@ -318,7 +318,7 @@ class Backend(Protocol):
         ...
 
     def route(self, rows: Rows, moves: Moves) -> Rows:
-        """Send rows to children; returns new rows and leaves the old ones as they are."""
+        """Send rows to children; the old rows may have become the new ones: forget them."""
         ...
 
     def rows_at(self, rows: Rows, nodes: HostArray) -> tuple[HostArray, HostArray]:

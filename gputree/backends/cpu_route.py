@@ -20,14 +20,14 @@ from gputree.runs import begins
 
 
 def halved(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:
-    """The rows of the moving nodes sorted into two children each; nobody stays."""
+    """The rows of the moving nodes sorted into two children each, in place; nobody stays."""
     start = rows.start[moves.node]
     move, first, last = chunks(start, rows.n_rows[moves.node])
     work = int((last - first).sum())
-    slot = np.empty(len(rows.order), np.uint8)
+    spare = rows.layout.spare(len(rows.order))
     n_left = np.empty(len(move), np.int64)
     workers.run(
-        route.choose,
+        route.part,
         len(move),
         move,
         first,
@@ -37,29 +37,18 @@ def halved(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:
         moves.table,
         rows.order,
         rows.code,
-        slot,
+        spare,
         n_left,
         work=work,
     )
     n_child = np.bincount(move, n_left, minlength=len(moves.node)).astype(np.int64)
     left_at = running(n_left, move) + start[move]
     right_at = running(last - first - n_left, move) + (start + n_child)[move]
-    order = rows.order.copy()
-    workers.run(
-        route.scatter,
-        len(move),
-        first,
-        last,
-        left_at,
-        right_at,
-        slot,
-        rows.order,
-        order,
-        work=work,
-    )
+    args = first, last, n_left, left_at, right_at, spare, rows.order
+    workers.run(route.put_back, len(move), *args, work=work)
     node = np.stack([moves.node, moves.first_child, moves.first_child + 1])
     n_rows = np.stack([0 * n_child, n_child, rows.n_rows[moves.node] - n_child])
-    return with_lists(rows, order, node, np.stack([start, start, start + n_child]), n_rows)
+    return with_lists(rows, rows.order, node, np.stack([start, start, start + n_child]), n_rows)
 
 
 def divided(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:

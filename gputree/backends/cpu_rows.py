@@ -21,14 +21,24 @@ class Layout:
     """Codes by row, in the order the rows had when small nodes first asked for them.
 
     From then on the rows of a node lie near each other, however far apart they are in the table.
+    Boosted trees, which are many, share one in the order of the table.
     """
 
     def __init__(self) -> None:
         self.by_row: HostArray | None = None
         self.spot: HostArray | None = None  # (rows,) where each row is in `by_row`
+        self._spare = np.empty(0, np.int32)
+
+    def spare(self, n_rows: int) -> HostArray:
+        """Room for row numbers that are being moved."""
+        if len(self._spare) < n_rows:
+            self._spare = np.empty(n_rows, np.int32)
+        return self._spare
 
     def of(self, rows: "CpuRows", workers: Workers) -> tuple[HostArray, HostArray]:
         """Codes (rows, features) and spots, made at the first call."""
+        if rows.is_packed:
+            self.in_order(rows.code, workers)
         if self.by_row is None or self.spot is None:
             n_features, n_rows = rows.code.shape
             self.by_row = np.empty((len(rows.order), n_features), rows.code.dtype)
@@ -36,6 +46,15 @@ class Layout:
             args = rows.order, rows.code, self.by_row, self.spot
             workers.run(histogram.lay_out, len(rows.order), *args, least=LEAST_ROWS)
         return self.by_row, self.spot
+
+    def in_order(self, code: HostArray, workers: Workers) -> HostArray:
+        """Codes (rows, features) in the order of the table, made at the first call."""
+        if self.by_row is None:
+            n_features, n_rows = code.shape
+            self.by_row = np.empty((n_rows, n_features), code.dtype)
+            self.spot = np.arange(n_rows, dtype=np.int32)
+            workers.run(histogram.turn, n_rows, code, self.by_row, least=LEAST_ROWS)
+        return self.by_row
 
     def with_copies(self, row: HostArray) -> "Layout":
         """The layout of a table with copies of some rows after the others."""

@@ -33,6 +33,7 @@ class CpuMargins:
     y: HostArray  # (rows,)
     weight: HostArray  # (rows,), or empty
     raw: HostArray  # (outputs, rows)
+    layout: Layout  # of all trees
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class CpuSlopes:
     slope: HostArray  # (rows,) whole numbers, wide
     curvature: HostArray  # (rows,) whole numbers, wide, or empty where each is 1
     word: HostArray  # (rows,) narrow slope and curvature
+    layout: Layout
 
 
 def margins(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuMargins:
@@ -50,6 +52,7 @@ def margins(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuMarg
         np.ascontiguousarray(y, np.float64),
         NO_FLOATS if weight is None else np.ascontiguousarray(weight, np.float64),
         np.array(start, np.float64, order="C"),
+        Layout(),
     )
 
 
@@ -133,7 +136,7 @@ def _as_integers(
     totals = [whole & LOWER, whole >> UPPER]
     if channels.counts_rows:
         totals.append(n)
-    arrays = CpuSlopes(is_inside, slope, curvature, word)
+    arrays = CpuSlopes(is_inside, slope, curvature, word, margins.layout)
     return Slopes(channels, np.array(totals, SUM), n, slope_shift, curvature_shift, arrays)
 
 
@@ -158,7 +161,7 @@ def begin(data: HostArray, bins: Bins, slopes: Slopes) -> CpuRows:
     nothing = np.empty((0, 0), np.int64)
     return CpuRows(
         code=data,
-        layout=Layout(),
+        layout=arrays.layout,
         bins=bins,
         target=outline(slopes.channels, n_all),
         label=NONE,

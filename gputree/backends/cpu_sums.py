@@ -8,9 +8,11 @@ from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, chunks
 from gputree.backends.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
-from gputree.kernels.cpu import histogram, words
+from gputree.kernels.cpu import histogram, route, words
 from gputree.runs import begins
 
+FEW_NODES = 8  # that are summed one after another
+SPARSE = 8  # a row of so many: to look at each of them would take longer
 CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
 FEATURES_TOGETHER = 64  # a cache line of codes
 
@@ -36,6 +38,9 @@ def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
     sums = np.zeros((len(nodes), bins.width * rows.n_stored), sum_dtype(channels))
     if not len(nodes):
         return sums
+    if rows.is_packed:
+        _sum_words(workers, rows, nodes, sums)
+        return sums
     fits = sums.nbytes // len(bins.features) <= CACHE_BYTES and sums.size < 2**32
     # Listing rows in ascending order looks at every row of the table.
     are_few = 4 * int(rows.n_rows[nodes].sum()) < rows.target.n_rows
@@ -47,24 +52,58 @@ def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
     return sums
 
 
+def _sum_words(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
+    """Sum slopes and curvatures: of all rows, of many by columns, of few by rows.
+
+    Columns are read once for all nodes where these are many, in the order of the rows.
+    """
+    n_features, n_rows = rows.code.shape
+    n_listed = int(rows.n_rows[nodes].sum())
+    offset = rows.bins.offset
+    if n_listed == n_rows and len(nodes) == 1:
+        args = rows.word, rows.code, offset, sums.reshape(-1)
+        workers.run(words.tally_all, n_features, *args, shares=1)
+    elif SPARSE * n_listed >= n_rows and sums.nbytes // n_features <= CACHE_BYTES:
+        word = np.empty(n_listed, np.int64)
+        if len(nodes) <= FEW_NODES:
+            n_of = rows.n_rows[nodes]
+            begin = begins(n_of)
+            listed = np.empty(n_listed, rows.order.dtype)
+            args = rows.start[nodes], n_of, begin, rows.order, listed
+            workers.run(route.copy_lists, len(nodes), *args, work=n_listed)
+            workers.run(words.take, n_listed, listed, rows.word, word, work=n_listed)
+            args = np.append(begin, n_listed), listed, word, rows.code, offset, sums
+            workers.run(words.tally_lists, n_features, *args, shares=1)
+        else:
+            listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
+            workers.run(words.take, n_listed, listed, rows.word, word, work=n_listed)
+            args = listed, cell, word, rows.code, offset, sums.reshape(-1)
+            workers.run(words.tally_mixed, n_features, *args, shares=1)
+    else:
+        # Few nodes are shared out by their features.
+        n_blocks = min(n_features, -(-workers.n_threads // len(nodes)))
+        block = -(-n_features // n_blocks)
+        workers.run(
+            words.tally_nodes,
+            len(nodes) * n_blocks,
+            n_blocks,
+            block,
+            rows.start[nodes],
+            rows.n_rows[nodes],
+            rows.order,
+            rows.word,
+            rows.layout.in_order(rows.code, workers),
+            offset,
+            sums,
+            work=n_listed * n_features,
+        )
+
+
 def _sum_together(
     workers: Workers, rows: CpuRows, listed: HostArray, cell: HostArray, sums: HostArray
 ) -> None:
     """Sum a few large nodes feature by feature, over listed rows."""
     is_all = len(listed) == rows.target.n_rows
-    if rows.is_packed:
-        workers.run(
-            words.tally,
-            len(rows.bins.features),
-            listed,
-            cell,
-            rows.word if is_all else rows.word[listed],
-            rows.code,
-            rows.bins.offset,
-            sums.reshape(-1),
-            shares=1,
-        )
-        return
     weight, value = rows.weight, rows.value
     workers.run(
         histogram.tally,
@@ -126,22 +165,6 @@ def _sum_one_by_one(workers: Workers, rows: CpuRows, nodes: HostArray, sums: Hos
     n_features = len(rows.bins.features)
     block = min(n_features, FEATURES_TOGETHER)
     n_blocks = -(-n_features // block)
-    if rows.is_packed:
-        workers.run(
-            words.tally_nodes,
-            len(nodes) * n_blocks,
-            n_blocks,
-            block,
-            rows.start[nodes],
-            rows.n_rows[nodes],
-            rows.order,
-            rows.word,
-            *rows.layout.of(rows, workers),
-            rows.bins.offset,
-            sums,
-            work=int(rows.n_rows[nodes].sum()) * n_features,
-        )
-        return
     workers.run(
         histogram.tally_nodes,
         len(nodes) * n_blocks,

@@ -31,5 +31,7 @@ def power(t):
 
 
 OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
-SCALAR = criteria.compile_for(njit, OPERATIONS)
-LOSSES = losses.compile_for(njit, OPERATIONS)
+# Without the test for a divisor of 0 that Python's rules ask for, loops become vector code.
+formula = njit(error_model="numpy")
+SCALAR = criteria.compile_for(formula, OPERATIONS)
+LOSSES = losses.compile_for(formula, OPERATIONS)

@@ -214,6 +214,17 @@ def add_rows(cells, base, codes, n, row, channel, amount, values, is_weighted, n
 
 
 @kernel
+def turn(begin, end, code, by_row):
+    """Codes (features, rows) as (rows, features), a few rows at a time: both stay in the cache."""
+    for first in range(begin, end, 64):
+        last = min(first + 64, end)
+        for feature in range(code.shape[0]):
+            codes = code[feature]
+            for row in range(first, last):
+                by_row[row, feature] = codes[row]
+
+
+@kernel
 def lay_out(begin, end, order, code, by_row, spot):
     """Codes (features, rows) as (rows, features) in the order of the rows, and where each is."""
     for i in range(begin, end):

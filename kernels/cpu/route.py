@@ -6,31 +6,33 @@ from gputree.kernels.cpu.jit import kernel
 
 
 @kernel
-def choose(begin, end, move, first, last, feature, table_start, table, order, code, slot, n_left):
-    """The child of every row of the chunks, and how many rows of each chunk go left."""
+def part(begin, end, move, first, last, feature, table_start, table, order, code, spare, n_left):
+    """Rows of each chunk to its own part of `spare`: left ones first, right ones from the end on.
+
+    Counts those that go left.
+    """
     for chunk in range(begin, end):
         codes = code[feature[move[chunk]]]
         base = table_start[move[chunk]]
-        left = 0
+        left, right = first[chunk], last[chunk] - 1
         for i in range(first[chunk], last[chunk]):
-            to = table[base + codes[order[i]]]
-            slot[i] = to
+            # Without a branch: which child a row goes to cannot be predicted.
+            row = order[i]
+            to = np.int64(table[base + codes[row]])
+            spare[left + to * (right - left)] = row
             left += 1 - to
-        n_left[chunk] = left
+            right -= to
+        n_left[chunk] = left - first[chunk]
 
 
 @kernel
-def scatter(begin, end, first, last, left_at, right_at, slot, order, moved):
-    """Rows of the chunks to their places; rows of a child keep their order."""
+def put_back(begin, end, first, last, n_left, left_at, right_at, spare, order):
+    """The parted rows of chunks to their children; rows of a child keep their order."""
     for chunk in range(begin, end):
-        left = left_at[chunk]
-        right = right_at[chunk]
-        for i in range(first[chunk], last[chunk]):
-            # Without a branch: which child a row goes to cannot be predicted.
-            to = np.int64(slot[i])
-            moved[left + to * (right - left)] = order[i]
-            left += 1 - to
-            right += to
+        for i in range(n_left[chunk]):
+            order[left_at[chunk] + i] = spare[first[chunk] + i]
+        for i in range(last[chunk] - first[chunk] - n_left[chunk]):
+            order[right_at[chunk] + i] = spare[last[chunk] - 1 - i]
 
 
 @kernel

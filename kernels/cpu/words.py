@@ -25,6 +25,8 @@ from gputree.kernels.cpu.winner import (
     forget,
 )
 
+TOUCHED = 32  # rows that are asked for together
+
 UPPER = 32
 LOWER = (1 << UPPER) - 1
 
@@ -34,22 +36,102 @@ trim = SCALAR.trim
 
 
 @kernel
-def tally(begin, end, row, cell, word, code, offset, cells):
-    """Add the words of listed rows to the sums of some features."""
+def take(begin, end, row, word, taken):
+    """The words of listed rows."""
+    for i in range(begin, end):
+        taken[i] = word[row[i]]
+
+
+@kernel
+def tally_all(begin, end, word, code, offset, cells):
+    """Add the words of all rows of a table to the sums of some features.
+
+    Four features at a time, or two: what a row needs is loaded once.
+    """
+    n = word.shape[0]
+    feature = begin
+    while feature + 4 <= end:
+        cells0, cells1 = cells[offset[feature] :], cells[offset[feature + 1] :]
+        cells2, cells3 = cells[offset[feature + 2] :], cells[offset[feature + 3] :]
+        codes0, codes1, codes2, codes3 = (
+            code[feature], code[feature + 1], code[feature + 2], code[feature + 3],
+        )  # fmt: skip
+        for i in range(n):
+            amount = word[i]
+            cells0[codes0[i]] += amount
+            cells1[codes1[i]] += amount
+            cells2[codes2[i]] += amount
+            cells3[codes3[i]] += amount
+        feature += 4
+    while feature + 2 <= end:
+        cells0, cells1 = cells[offset[feature] :], cells[offset[feature + 1] :]
+        codes0, codes1 = code[feature], code[feature + 1]
+        for i in range(n):
+            amount = word[i]
+            cells0[codes0[i]] += amount
+            cells1[codes1[i]] += amount
+        feature += 2
+    if feature < end:
+        cells0, codes0 = cells[offset[feature] :], code[feature]
+        for i in range(n):
+            cells0[codes0[i]] += word[i]
+
+
+@kernel
+def tally_lists(begin, end, first, row, word, code, offset, hist):
+    """Add the words of some nodes to the sums of some features, one node after another.
+
+    The rows of node k are row[first[k] : first[k + 1]], and their words lie beside them.
+    """
+    for node in range(first.shape[0] - 1):
+        cells = hist[node]
+        feature = begin
+        while feature + 4 <= end:
+            cells0, cells1 = cells[offset[feature] :], cells[offset[feature + 1] :]
+            cells2, cells3 = cells[offset[feature + 2] :], cells[offset[feature + 3] :]
+            codes0, codes1, codes2, codes3 = (
+                code[feature], code[feature + 1], code[feature + 2], code[feature + 3],
+            )  # fmt: skip
+            for i in range(first[node], first[node + 1]):
+                at, amount = row[i], word[i]
+                cells0[codes0[at]] += amount
+                cells1[codes1[at]] += amount
+                cells2[codes2[at]] += amount
+                cells3[codes3[at]] += amount
+            feature += 4
+        while feature + 2 <= end:
+            cells0, cells1 = cells[offset[feature] :], cells[offset[feature + 1] :]
+            codes0, codes1 = code[feature], code[feature + 1]
+            for i in range(first[node], first[node + 1]):
+                at, amount = row[i], word[i]
+                cells0[codes0[at]] += amount
+                cells1[codes1[at]] += amount
+            feature += 2
+        if feature < end:
+            cells0, codes0 = cells[offset[feature] :], code[feature]
+            for i in range(first[node], first[node + 1]):
+                cells0[codes0[row[i]]] += word[i]
+
+
+@kernel
+def tally_mixed(begin, end, row, cell, word, code, offset, cells):
+    """Add the words of listed rows to the sums of some features; cell[i] begins a row's node."""
     feature = begin
     while feature + 4 <= end:
         add_four(row, cell, word, code, feature, offset, cells)
         feature += 4
-    while feature < end:
+    while feature + 2 <= end:
+        add_two(row, cell, word, code, feature, offset, cells)
+        feature += 2
+    if feature < end:
         codes, base = code[feature], np.uint64(offset[feature])
         for i in range(row.shape[0]):
             cells[base + np.uint64(codes[row[i]]) + np.uint64(cell[i])] += word[i]
-        feature += 1
 
 
 @kernel
 def add_four(row, cell, word, code, feature, offset, cells):
-    """Add for four features at once: what a row needs is loaded once."""
+    """Add for four features at once."""
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
     base2, base3 = np.uint64(offset[feature + 2]), np.uint64(offset[feature + 3])
     codes0, codes1, codes2, codes3 = (
@@ -66,21 +148,42 @@ def add_four(row, cell, word, code, feature, offset, cells):
 
 
 @kernel
-def tally_nodes(
-    begin, end, n_blocks, block, start, n_rows, order, word, by_row, spot, offset, hist
-):  # fmt: skip
-    """hist[node, place] for pairs of a node and a block of features."""
+def add_two(row, cell, word, code, feature, offset, cells):
+    """Add for two features at once."""
+    base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
+    codes0, codes1 = code[feature], code[feature + 1]
+    for i in range(row.shape[0]):
+        at = row[i]
+        own = np.uint64(cell[i])
+        amount = word[i]
+        cells[base0 + np.uint64(codes0[at]) + own] += amount
+        cells[base1 + np.uint64(codes1[at]) + own] += amount
+
+
+@kernel
+def tally_nodes(begin, end, n_blocks, block, start, n_rows, order, word, by_row, offset, hist):
+    """hist[node, place] for pairs of a node and a block of features, from codes by row.
+
+    Rows lie far apart. They are touched a few at a time before they are added, so that memory
+    answers for all of them at once.
+    """
+    touched = np.int64(0)
     for item in range(begin, end):
         node = item // n_blocks
         cells = hist[node]
         first = (item % n_blocks) * block
         last = min(first + block, by_row.shape[1])
-        for i in range(start[node], start[node] + n_rows[node]):
-            row = order[i]
-            at_row = spot[row]
-            amount = word[row]
-            for feature in range(first, last):
-                cells[np.uint64(offset[feature]) + np.uint64(by_row[at_row, feature])] += amount
+        stop = start[node] + n_rows[node]
+        for group in range(start[node], stop, TOUCHED):
+            end_of_group = min(group + TOUCHED, stop)
+            for i in range(group, end_of_group):
+                touched += by_row[order[i], first] + word[order[i]]
+            for i in range(group, end_of_group):
+                row = order[i]
+                amount = word[row]
+                for feature in range(first, last):
+                    cells[np.uint64(offset[feature]) + np.uint64(by_row[row, feature])] += amount
+    return touched
 
 
 @kernel
