@@ -12,7 +12,8 @@ from gputree.kernels.cpu import histogram, route, words
 from gputree.runs import begins
 
 FEW_NODES = 8  # that are summed one after another
-SPARSE = 8  # a row of so many: to look at each of them would take longer
+DENSE = 25  # rows of the table for one of a node, up to which its columns are read quickly
+SPARSE = 8  # rows of the table for one of all nodes, up to which it pays to look at each
 CACHE_BYTES = 2**19  # sums of one feature that stay in the L2 cache of a core
 FEATURES_TOGETHER = 64  # a cache line of codes
 
@@ -63,22 +64,20 @@ def _sum_words(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArra
     if n_listed == n_rows and len(nodes) == 1:
         args = rows.word, rows.code, offset, sums.reshape(-1)
         workers.run(words.tally_all, n_features, *args, shares=1)
+    elif DENSE * n_listed >= n_rows * len(nodes) and len(nodes) <= FEW_NODES:
+        n_of = rows.n_rows[nodes]
+        begin = begins(n_of)
+        listed = np.empty(n_listed, rows.order.dtype)
+        args = rows.start[nodes], n_of, begin, rows.order, listed
+        workers.run(route.copy_lists, len(nodes), *args, work=n_listed)
+        word = _taken(workers, rows, listed)
+        args = np.append(begin, n_listed), listed, word, rows.code, offset, sums
+        workers.run(words.tally_lists, n_features, *args, shares=1)
     elif SPARSE * n_listed >= n_rows and sums.nbytes // n_features <= CACHE_BYTES:
-        word = np.empty(n_listed, np.int64)
-        if len(nodes) <= FEW_NODES:
-            n_of = rows.n_rows[nodes]
-            begin = begins(n_of)
-            listed = np.empty(n_listed, rows.order.dtype)
-            args = rows.start[nodes], n_of, begin, rows.order, listed
-            workers.run(route.copy_lists, len(nodes), *args, work=n_listed)
-            workers.run(words.take, n_listed, listed, rows.word, word, work=n_listed)
-            args = np.append(begin, n_listed), listed, word, rows.code, offset, sums
-            workers.run(words.tally_lists, n_features, *args, shares=1)
-        else:
-            listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
-            workers.run(words.take, n_listed, listed, rows.word, word, work=n_listed)
-            args = listed, cell, word, rows.code, offset, sums.reshape(-1)
-            workers.run(words.tally_mixed, n_features, *args, shares=1)
+        listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
+        word = _taken(workers, rows, listed)
+        args = listed, cell, word, rows.code, offset, sums.reshape(-1)
+        workers.run(words.tally_mixed, n_features, *args, shares=1)
     else:
         # Few nodes are shared out by their features.
         n_blocks = min(n_features, -(-workers.n_threads // len(nodes)))
@@ -97,6 +96,13 @@ def _sum_words(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArra
             sums,
             work=n_listed * n_features,
         )
+
+
+def _taken(workers: Workers, rows: CpuRows, listed: HostArray) -> HostArray:
+    """The words of listed rows."""
+    word = np.empty(len(listed), np.int64)
+    workers.run(words.take, len(listed), listed, rows.word, word, work=len(listed))
+    return word
 
 
 def _sum_together(
