@@ -203,7 +203,7 @@ class Ensemble(CallbackSupportMixin, BaseEstimator):
         new, old = growing.dataset.schema, self.schema_
         is_same = (new.names, new.kinds, new.levels) == (old.names, old.kinds, old.levels)
         for name, value in growing.learned.items():
-            is_same = is_same and np.array_equal(value, getattr(self, name))
+            is_same = is_same and np.array_equal(value, getattr(self, name, value))
         if not is_same:
             raise ValueError(
                 "warm_start=True adds trees to those of other columns, classes or outputs; set "

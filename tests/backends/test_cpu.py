@@ -371,7 +371,7 @@ def test_one_class_stands_for_both_only_where_products_are_exact():
         split.search_hist(
             0, 1, np.zeros(1, np.int64), counts.reshape(1, -1), np.array([0, 4]), np.array([4]),
             np.ones(1, np.bool_), np.empty((0, 0), np.int64), 1, (True, 2, False, 2),
-            (split.BETWEEN, 1, 1), np.ones(2), score, winner, left,
+            (split.BETWEEN, 1, 1, 0.0), np.ones(2), score, winner, left,
         )  # fmt: skip
         total = counts.sum(axis=0).astype(float)
         parts = np.cumsum(counts, axis=0)[:3].astype(float)
