@@ -71,7 +71,7 @@ def make_at_row(formula):
     if formula == GIVEN:
 
         @function
-        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
             return slope[i], curvature[i]
 
         return at_row
@@ -80,20 +80,20 @@ def make_at_row(formula):
     if formula == "softmax":
 
         @function
-        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
-            own = raw[uint64(output) * uint64(n_rows) + uint64(i)]
-            return of_loss(y[i], own, most[i], volume[i], np.float64(output))
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
+            own = raw[uint64(number) * uint64(n_rows) + uint64(i)]
+            return of_loss(y[i], own, most[i], volume[i], np.float64(number))
 
     elif formula in FLAT:
 
         @function
-        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
             return of_loss(y[i], raw[i], constant), 1.0
 
     else:
 
         @function
-        def at_row(i, n_rows, output, constant, y, raw, most, volume, slope, curvature):
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
             return of_loss(y[i], raw[i], constant)
 
     return at_row
@@ -105,7 +105,7 @@ def make_slopes(formula):
 
     @kernel
     def take_slopes(
-        n_rows, output, constant, y, raw, most, volume, weight, is_inside, is_curved, slope,
+        n_rows, number, constant, y, raw, most, volume, weight, is_inside, is_curved, slope,
         curvature, largest,
     ):  # fmt: skip
         """Slopes and curvatures times weights, 0 outside, and the bits of their largest magnitudes.
@@ -120,7 +120,7 @@ def make_slopes(formula):
             own_slope, own_curvature = 0.0, 0.0
             if is_inside[min(i, last_mark)] != 0:
                 own_slope, own_curvature = at_row(
-                    i, n_rows, output, constant, y, raw, most, volume, slope, curvature
+                    i, n_rows, number, constant, y, raw, most, volume, slope, curvature
                 )
                 own_weight = weight[min(i, last_weight)]
                 own_slope = multiply(own_slope, own_weight)
