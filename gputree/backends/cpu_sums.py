@@ -62,22 +62,22 @@ def _sum_words(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArra
     n_listed = int(rows.n_rows[nodes].sum())
     offset = rows.bins.offset
     if n_listed == n_rows and len(nodes) == 1:
-        args = rows.word, rows.code, offset, sums.reshape(-1)
-        workers.run(words.tally_all, n_features, *args, shares=1)
+        whole = rows.word, rows.code, offset, sums.reshape(-1)
+        workers.run(words.tally_all, n_features, *whole, shares=1)
     elif DENSE * n_listed >= n_rows * len(nodes) and len(nodes) <= FEW_NODES:
         n_of = rows.n_rows[nodes]
         begin = begins(n_of)
         listed = np.empty(n_listed, rows.order.dtype)
-        args = rows.start[nodes], n_of, begin, rows.order, listed
-        workers.run(route.copy_lists, len(nodes), *args, work=n_listed)
+        lists = rows.start[nodes], n_of, begin, rows.order, listed
+        workers.run(route.copy_lists, len(nodes), *lists, work=n_listed)
         word = _taken(workers, rows, listed)
-        args = np.append(begin, n_listed), listed, word, rows.code, offset, sums
-        workers.run(words.tally_lists, n_features, *args, shares=1)
+        by_node = np.append(begin, n_listed), listed, word, rows.code, offset, sums
+        workers.run(words.tally_lists, n_features, *by_node, shares=1)
     elif SPARSE * n_listed >= n_rows and sums.nbytes // n_features <= CACHE_BYTES:
         listed, cell = _ascending(workers, rows, nodes, sums.shape[1])
         word = _taken(workers, rows, listed)
-        args = listed, cell, word, rows.code, offset, sums.reshape(-1)
-        workers.run(words.tally_mixed, n_features, *args, shares=1)
+        mixed = listed, cell, word, rows.code, offset, sums.reshape(-1)
+        workers.run(words.tally_mixed, n_features, *mixed, shares=1)
     else:
         # Few nodes are shared out by their features.
         n_blocks = min(n_features, -(-workers.n_threads // len(nodes)))
