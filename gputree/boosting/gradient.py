@@ -280,8 +280,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time for 'poisson', for
         functions and where rows have weights.
-    min_child_weight : float, default=1.0
-        The least curvature of the loss in a leaf: its weight, but for 'poisson' and functions.
+    min_child_weight : float, default=20.0
+        The least curvature of the loss in a leaf: its weight, so its number of rows where they have
+        none, but for 'poisson' and functions.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
     l2_regularization : float, default=1.0
@@ -359,7 +360,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
-        min_child_weight: float = 1.0,
+        min_child_weight: float = 20.0,
         min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,

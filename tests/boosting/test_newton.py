@@ -117,7 +117,7 @@ def test_the_first_round_by_hand():
 
 def test_a_ridge_makes_leaves_smaller():
     # The same with a ridge of 1: -4 / (3 + 1) and 4 / (1 + 1).
-    model = GradientBoostingRegressor(1, max_depth=1, learning_rate=1.0).fit(
+    model = GradientBoostingRegressor(1, max_depth=1, learning_rate=1.0, min_child_weight=1.0).fit(
         [[0], [1], [2], [3]], [1.0, 1.0, 3.0, 7.0]
     )
     assert model.predict([[0], [3]]).tolist() == pytest.approx([2.0, 5.0], abs=1e-12)
