@@ -4,12 +4,8 @@ from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoosti
 from gputree.data.dataset import Dataset
 from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
-from gputree.ensembles.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
 from gputree.errors import BackendUnavailable, ModelFileError
 from gputree.estimators.classic import (
     C45Classifier,

@@ -3,12 +3,8 @@
 from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
-from gputree.ensembles.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
 
 ENSEMBLES = (
     *(AdaBoostClassifier, AdaBoostRegressor),

@@ -167,10 +167,3 @@ def replaced(tree: Tree, errors: HostArray, slack: float) -> Tree:
             becomes_leaf[inner] = is_better
             below[inner] = np.where(is_better, errors[inner], total)
     return cut(tree, np.flatnonzero(becomes_leaf))
-
-
-def reduced_error(tree: Tree, counts: HostArray) -> Tree:
-    """The tree pruned by its errors on other rows, whose class weights at each node are given."""
-    label = tree.value.argmax(axis=1)
-    errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), label]
-    return replaced(tree, errors, SLACK)

@@ -7,9 +7,13 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.pruning.errors import Account, of_sample
+from gputree.pruning.parts import distributions
 from gputree.pruning.report import Verdict, carry_out
-from gputree.pruning.task import Method, Pruned, Task, needed
+from gputree.pruning.task import Method, Pruned, Sample, Task, needed, only_classes
 from gputree.tree.tree import Tree
+
+SHARES = ("training", "validation")
+UNIT = 2.0**-20  # of the weight of a row
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,9 @@ class ReducedError(Method):
     ----------
     prunes_ties : bool, default=False
         Whether a subtree also goes that is as good as the leaf: the smaller tree, all else equal.
+    row_shares : {'training', 'validation'}, default='training'
+        By which rows a row whose tested value is missing is divided among branches: those the tree
+        was grown on, or those it is judged by, as in Weka's J48 -R. The latter is for classes.
 
     Examples
     --------
@@ -39,10 +46,23 @@ class ReducedError(Method):
     needs: ClassVar[str] = "validation"
 
     prunes_ties: bool = False
+    row_shares: str = "training"
+
+    def check(self) -> None:
+        """Refuse options that cannot be right."""
+        if self.row_shares not in SHARES:
+            raise ValueError(
+                f"row_shares={self.row_shares!r} is unknown; choose from {list(SHARES)}"
+            )
 
     def prune(self, task: Task) -> Pruned:
         """Prune the tree of a task."""
-        account = of_sample(task.tree, needed(task.validation, self.name))
+        sample = needed(task.validation, self.name)
+        if self.row_shares == "validation":
+            only_classes(task, self.name)
+            account = divided_by_themselves(task.tree, sample)
+        else:
+            account = of_sample(task.tree, sample)
         subtree = best_below(task.tree, account)
         falls = account.as_leaf <= subtree if self.prunes_ties else account.as_leaf < subtree
         why = "the leaf has " + ("no more" if self.prunes_ties else "less")
@@ -50,6 +70,19 @@ class ReducedError(Method):
             falls, account.as_leaf, subtree, f"{why} error than the subtree, pruned before"
         )
         return carry_out(self.name, task.tree, verdict, account)
+
+
+def divided_by_themselves(tree: Tree, sample: Sample) -> Account:
+    """The account of other rows, which are divided among branches by their own weights there."""
+    n_classes = tree.value.shape[1]
+    known = sample.y < n_classes
+    weight = np.where(known, sample.weight, 0.0)
+    counts = distributions(tree, sample.read, np.where(known, sample.y, 0), weight)
+    errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), tree.value.argmax(axis=1)]
+    # Shares are rounded; what differs by no more than that ties.
+    errors = np.rint(errors / UNIT) * UNIT
+    ends = np.where(tree.is_leaf, errors, 0.0)
+    return Account(errors, ends, float(sample.weight.sum()), "validation")
 
 
 def best_below(tree: Tree, account: Account) -> HostArray:

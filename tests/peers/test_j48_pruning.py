@@ -7,8 +7,8 @@ import pytest
 
 from gputree import C45Classifier
 from gputree.data.inputs import read_table
-from gputree.pruning.error_based import ErrorBased, own_counts, reduced_error
-from gputree.pruning.parts import distributions
+from gputree.pruning import ReducedError
+from gputree.pruning.error_based import ErrorBased, own_counts
 from gputree.tree.tree import Split
 from tests.peers.golden import declared, names, requires, results, table
 from tests.peers.test_weka import EXACT, compare, run_of, told
@@ -109,9 +109,9 @@ def test_reduced_error_pruning_leaves_what_j48_leaves(name):
     sample = Sample("weka36", name, REDUCED_ERROR)
     pruning_rows = np.sort(sample.found["j48_R_N3_Q1_prune_rows"])
     others = np.setdiff1d(np.arange(len(sample.y)), pruning_rows)
-    model, columns, label = sample.grown(others, thresholds="midpoint")
+    model, columns, _ = sample.grown(others, thresholds="midpoint")
     # Thresholds are values of all rows, also of those that prune.
-    tree = at_values(model.tree_, columns)
-    weight = np.isin(np.arange(len(label)), pruning_rows).astype(float)
-    model.tree_ = reduced_error(tree, distributions(tree, columns.__getitem__, label, weight))
-    assert sample.differences(model) == []
+    model.tree_ = at_values(model.tree_, columns)
+    method = ReducedError(prunes_ties=True, row_shares="validation")
+    pruned = model.prune(method, sample.X.iloc[pruning_rows], sample.y.iloc[pruning_rows])
+    assert sample.differences(pruned) == []

@@ -15,7 +15,6 @@ from gputree.pruning.error_based import (
     ErrorBased,
     collapsed,
     own_counts,
-    reduced_error,
 )
 from gputree.pruning.parts import distributions
 from gputree.tree.check import check_tree
@@ -440,16 +439,6 @@ def test_rows_go_where_they_went_in_training(which):
     model, columns = fitted(ESTIMATORS[which], X, y)
     counts = distributions(model.tree_, columns.__getitem__, y, np.ones(len(y)))
     np.testing.assert_allclose(counts, own_counts(model.tree_), atol=1e-9)
-
-
-def test_reduced_error_cuts_what_does_not_help_other_rows():
-    x = [-1] * 3 + [1] * 6
-    z = [1, 1, 1, -1, -1, -1, 1, 1, 1]
-    tree, *_ = by_hand(x, z, [1, 1, 1, 0, 0, 0, 0, 1, 1])
-    read = [np.array([-1.0, 1, 1, 1]), np.array([1.0, -1, 1, 1])].__getitem__
-    label = np.array([1, 0, 0, 1])  # above x = 0, z is right in two of three; so is class 0
-    counts = distributions(tree, read, label, np.ones(4))
-    assert reduced_error(tree, counts).feature.tolist() == [0, -1, -1]
 
 
 # Empty leaves

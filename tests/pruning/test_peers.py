@@ -190,7 +190,7 @@ TIED = {
     ("vote", "gini"),
     ("vote", "information"),
 }
-# Where cross-validation was compared; elsewhere nothing is known of ties in the trees of folds.
+# Where cross-validation gives rpart's figures; elsewhere trees of folds may have ties.
 CROSS_VALIDATED = {
     ("contact_lenses", "gini"),
     ("contact_lenses", "information"),
@@ -287,9 +287,12 @@ def test_on_our_trees_the_sequence_is_that_on_the_trees_of_rpart(name, run, grou
 @requires
 @RUNS
 def test_cross_validation_is_that_of_rpart(name, run, groups):
-    if (name, run["split"]) not in CROSS_VALIDATED:
-        pytest.skip("trees of folds may have ties")
     model, X, y, is_in = own_model(name, run)
     path = model.prune(CostComplexity(cv=np.array(groups)[is_in]), X, y).pruning_report_.path
-    for ours, theirs in ((path.error, "xerror"), (path.deviation, "xstd")):
-        np.testing.assert_allclose(ours[::-1] / path.risk[-1], run["cptable"][theirs], **CLOSE)
+    is_same = all(
+        len(ours) == len(run["cptable"][theirs])
+        and np.allclose(ours[::-1] / path.risk[-1], run["cptable"][theirs], **CLOSE)
+        for ours, theirs in ((path.error, "xerror"), (path.deviation, "xstd"))
+    )
+    # Elsewhere a fold has a tree with ties, which are not recorded, or the path differs already.
+    assert is_same == ((name, run["split"]) in CROSS_VALIDATED)

@@ -1,0 +1,211 @@
+"""ExtraTreesClassifier and ExtraTreesRegressor."""
+
+from typing import Any, ClassVar
+
+from gputree.data.kinds import CategoricalFeatures
+from gputree.ensembles.forests import ForestClassifier, ForestRegressor
+from gputree.estimators.trees import DecisionTreeClassifier
+
+
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomized trees for classes: cuts are drawn, not searched.
+
+    At each node a few features are drawn, and for each of them one split: a threshold anywhere
+    between the node's values, or a random group of the node's levels. The best of these is taken
+    (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` says what
+    exactly is drawn.
+
+    Parameters
+    ----------
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    criterion : {'gini', 'entropy', 'error', 'twoing'}, default='gini'
+        As in `DecisionTreeClassifier`.
+    max_features, max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose
+        As in `RandomForestClassifier`.
+    bootstrap : bool, default=False
+        As in `RandomForestClassifier`; by default trees see all rows.
+    warm_start, class_weight, ccp_alpha, max_samples, pruning, categorical_features, missing
+        As in `RandomForestClassifier`.
+    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+        As in `RandomForestClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_classes_, estimators_, estimators_samples_, feature_importances_, oob_score_, \
+oob_decision_function_, oob_error_curve_, fit_report_, n_features_in_, feature_names_in_, \
+missing_, backend_, device_
+        As in `RandomForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreesClassifier(20, random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = {
+        name: formulas
+        for name, formulas in DecisionTreeClassifier.CRITERIA.items()
+        if name != "gain_ratio"  # which compares the best splits of features
+    }
+    SPLITTER: ClassVar[str] = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+
+
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomized trees for numbers; see `ExtraTreesClassifier`.
+
+    Parameters
+    ----------
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        As in `RandomForestClassifier`.
+    criterion : {'squared_error', 'variance'}, default='squared_error'
+        The variance, which the two names mean.
+    max_features : int, float, 'sqrt', 'log2' or None, default=1.0
+        How many features, drawn anew for each node, to try.
+    bootstrap : bool, default=False
+        As in `RandomForestClassifier`; by default trees see all rows.
+    max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose, warm_start
+        As in `RandomForestRegressor`.
+    ccp_alpha, max_samples, pruning, categorical_features, missing, keep_targets
+        As in `RandomForestRegressor`.
+    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+        As in `RandomForestRegressor`.
+
+    Attributes
+    ----------
+    n_outputs_, oob_prediction_, estimators_, estimators_samples_, feature_importances_, \
+oob_score_, oob_error_curve_, fit_report_, n_features_in_, feature_names_in_, missing_, backend_, \
+device_
+        As in `RandomForestRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gputree import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(ExtraTreesRegressor(20, random_state=0).fit(X, y).score(X, y), 3)
+    1.0
+    """
+
+    SPLITTER: ClassVar[str] = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        pruning: Any = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        missing: str = "direction",
+        max_surrogates: int = 5,
+        unknown_category: str = "missing",
+        max_bins: int = 255,
+        histogram_budget: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        keep_targets: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.pruning = pruning
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.unknown_category = unknown_category
+        self.max_bins = max_bins
+        self.histogram_budget = histogram_budget
+        self.device = device
+        self.backend = backend
+        self.keep_targets = keep_targets
