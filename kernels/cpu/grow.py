@@ -102,8 +102,8 @@ def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
 
 @kernel
 def try_words(
-    feature, codes, at, word, n, n_codes, n_values, own, ridge, least, near, bits, cells, seen,
-    scratch, best, left,
+    feature, codes, at, word, n, n_codes, n_values, own, ridge, least, times, near, bits, cells,
+    seen, scratch, best, left,
 ):  # fmt: skip
     """Try the splits of one feature by words; returns the weight of missing values."""
     if n > LISTED_ROWS:
@@ -112,7 +112,7 @@ def try_words(
         lost = cells[n_values] if n_codes > n_values else np.int64(0)
         if lost == 0:
             words.consider_codes(
-                feature, cells, 0, n_values, own, ridge, least, scratch, best, left
+                feature, cells, 0, n_values, own, ridge, least, times, scratch, best, left
             )
         else:
             n_known = 0
@@ -121,8 +121,9 @@ def try_words(
                     seen[n_known] = code
                     n_known += 1
             words.consider_seen(
-                feature, cells, 0, seen, n_known, lost, own, ridge, least, scratch, best, left
-            )
+                feature, cells, 0, seen, n_known, lost, own, ridge, least, times, scratch, best,
+                left,
+            )  # fmt: skip
         cells[:n_codes] = 0
         return lost & words.LOWER
     for i in range(n):
@@ -138,7 +139,7 @@ def try_words(
         lost = cells[seen[n_seen - 1]]
         n_known -= 1
     words.consider_seen(
-        feature, cells, 0, seen, n_known, lost, own, ridge, least, scratch, best, left
+        feature, cells, 0, seen, n_known, lost, own, ridge, least, times, scratch, best, left
     )
     for i in range(n_seen):
         cells[seen[i]] = 0
@@ -241,6 +242,7 @@ def grow(
     n_all = row.shape[0]
     most = n_codes.max()
     least = max(rules[1], rules[2])
+    times = 2.0 if is_classes else 1.0  # what one of two classes adds, the other adds again
 
     # What has been found: room is doubled where it does not suffice.
     node = np.zeros((64, N_COLUMNS), np.int64)
@@ -325,8 +327,8 @@ def grow(
                 if is_packed:
                     lost = try_words(
                         feature, table[feature], at, word[first:], n, n_codes[feature],
-                        n_values[feature], own, rules[3], least, near, bits, cells, seen, scratch,
-                        best, left,
+                        n_values[feature], own, rules[3], least, times, near, bits, cells, seen,
+                        scratch, best, left,
                     )  # fmt: skip
                 else:
                     lost = try_cells(
@@ -337,8 +339,6 @@ def grow(
                 if best[TRIMMED] > before:
                     lost_weight = lost
             gain = best[SCORE]
-            if is_packed and is_classes:
-                gain = gain + gain  # what one class adds, the other adds again
             score[here, 0] = gain
             if rules[3] > 0.0:
                 gain = gain - penalty(np.float64(own[1]), np.float64(own[0]), rules[3])

@@ -7,40 +7,13 @@ scores can be worked out for all candidates at once before any are compared.
 
 import numpy as np
 
-from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import kernel
-from gputree.kernels.cpu.winner import CLEARLY_LESS, SCORE, TRIMMED, crown
+from gputree.kernels.cpu.winner import best_candidate, crown
 
 EXACT_WEIGHT = 2**26  # the product of two counts up to here needs at most 52 bits
 
 SECOND_CLASS = 16  # packed counts: all rows in the bits below, those of the second class above
 ALL_ROWS = (1 << SECOND_CLASS) - 1
-
-apart_step = SCALAR.apart_step
-room = SCALAR.room
-trim = SCALAR.trim
-
-
-@kernel
-def best_candidate(n, part, second, weight, total_second, min_rows, best, scores):
-    """The candidate that beats `best`, or -1; part[i] rows go left, second[i] of the second class.
-
-    A candidate that leaves a child without rows scores 0/0, which beats nothing.
-    """
-    for i in range(n):
-        square = apart_step(0.0, second[i], total_second, part[i], weight)
-        scores[i] = (square + square) / room(part[i], weight)
-    winner = -1
-    trimmed_best = best[TRIMMED]
-    floor = best[SCORE] * CLEARLY_LESS
-    for i in range(n):
-        if scores[i] < floor or not trim(scores[i]) > trimmed_best:
-            continue
-        if part[i] >= min_rows and weight - part[i] >= min_rows:
-            winner = i
-            trimmed_best = trim(scores[i])
-            floor = scores[i] * CLEARLY_LESS
-    return winner
 
 
 @kernel
@@ -55,7 +28,9 @@ def consider_codes(feature, cells, base, n_codes, total, min_rows, scratch, best
         second[code] = second_left
     weight = np.float64(total[0] + total[1])
     # A code without rows scores what the one before it does, so a winner has rows.
-    i = best_candidate(n_codes, part, second, weight, np.float64(total[1]), min_rows, best, scores)
+    i = best_candidate(
+        n_codes, part, second, weight, np.float64(total[1]), 0.0, min_rows, 2.0, best, scores
+    )
     if i >= 0:
         above = i + 1
         while part[above] == part[i]:
@@ -90,7 +65,9 @@ def consider_rows(feature, counts, seen, n_seen, total, min_rows, scratch, best,
         part[i] = running & ALL_ROWS
         second[i] = running >> SECOND_CLASS
     weight = np.float64(total[0] + total[1])
-    i = best_candidate(n_seen, part, second, weight, np.float64(total[1]), min_rows, best, scores)
+    i = best_candidate(
+        n_seen, part, second, weight, np.float64(total[1]), 0.0, min_rows, 2.0, best, scores
+    )
     if i >= 0:
         crown(best, scores[i], feature, seen[i], seen[i + 1], 0)
         left[0] = np.int64(part[i] - second[i])

@@ -13,7 +13,7 @@ CLEARLY_LESS = 1.0 - 2.0**-30
 TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
 N_ENTRIES = 6
 
-trim = SCALAR.trim
+apart_step, room, trim = SCALAR.apart_step, SCALAR.room, SCALAR.trim
 
 
 @kernel
@@ -37,3 +37,28 @@ def crown(best, score, feature, code, next_code, side):
     best[CODE] = code
     best[NEXT] = next_code
     best[SIDE] = side
+
+
+@kernel
+def best_candidate(n, part, steep, weight, total, ridge, least, times, best, scores):
+    """The candidate that beats `best`, or -1: the squared distance of means in one channel.
+
+    part[i] is the weight of the left child and steep[i] its sum; `weight` and `total` are those of
+    the node. Scores count so many `times`, and are worked out for all candidates before any are
+    compared. A candidate that leaves a child without weight scores 0/0, which beats nothing.
+    """
+    whole = weight + 2.0 * ridge
+    for i in range(n):
+        own = part[i] + ridge
+        scores[i] = times * (apart_step(0.0, steep[i], total, own, whole) / room(own, whole))
+    winner = -1
+    trimmed_best = best[TRIMMED]
+    floor = best[SCORE] * CLEARLY_LESS
+    for i in range(n):
+        if scores[i] < floor or not trim(scores[i]) > trimmed_best:
+            continue
+        if part[i] >= least and weight - part[i] >= least:
+            winner = i
+            trimmed_best = trim(scores[i])
+            floor = scores[i] * CLEARLY_LESS
+    return winner

@@ -7,7 +7,6 @@ numbers. The winners are those of the general search.
 
 import numpy as np
 
-from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import (
     WORD_BITS,
@@ -17,10 +16,10 @@ from gputree.kernels.cpu.split import (
     settle,
 )
 from gputree.kernels.cpu.winner import (
-    CLEARLY_LESS,
     N_ENTRIES,
     SCORE,
     TRIMMED,
+    best_candidate,
     crown,
     forget,
 )
@@ -29,10 +28,6 @@ TOUCHED = 32  # rows that are asked for together
 
 UPPER = 32
 LOWER = (1 << UPPER) - 1
-
-apart_step = SCALAR.apart_step
-room = SCALAR.room
-trim = SCALAR.trim
 
 
 @kernel
@@ -202,27 +197,6 @@ def gather(begin, end, summed, feature, start, n_rows, order, word, code, hist, 
 
 
 @kernel
-def best_candidate(n, part, slope, total, ridge, least, best, scores):
-    """The candidate that beats `best`, or -1; part[i] and slope[i] are sums of the left child."""
-    curved, steep = np.float64(total[0]), np.float64(total[1])
-    whole = curved + 2.0 * ridge
-    for i in range(n):
-        own = part[i] + ridge
-        scores[i] = apart_step(0.0, slope[i], steep, own, whole) / room(own, whole)
-    winner = -1
-    trimmed_best = best[TRIMMED]
-    floor = best[SCORE] * CLEARLY_LESS
-    for i in range(n):
-        if scores[i] < floor or not trim(scores[i]) > trimmed_best:
-            continue
-        if part[i] >= least and curved - part[i] >= least:
-            winner = i
-            trimmed_best = trim(scores[i])
-            floor = scores[i] * CLEARLY_LESS
-    return winner
-
-
-@kernel
 def keep(left, curved, steep):
     """Remember the sums of the winner's left child."""
     left[0] = np.int64(curved)
@@ -230,7 +204,7 @@ def keep(left, curved, steep):
 
 
 @kernel
-def consider_codes(feature, cells, base, n_values, total, ridge, least, scratch, best, left):
+def consider_codes(feature, cells, base, n_values, total, ridge, least, times, scratch, best, left):
     """Try every split of one feature of one node, none of whose values is missing."""
     part, slope, scores = scratch[0], scratch[1], scratch[2]
     running = np.int64(0)
@@ -239,7 +213,8 @@ def consider_codes(feature, cells, base, n_values, total, ridge, least, scratch,
         part[code] = running & LOWER
         slope[code] = running >> UPPER
     # A code without rows scores what the one before it does, so a winner has rows.
-    i = best_candidate(n_values, part, slope, total, ridge, least, best, scores)
+    curved, steep = np.float64(total[0]), np.float64(total[1])
+    i = best_candidate(n_values, part, slope, curved, steep, ridge, least, times, best, scores)
     if i >= 0:
         above = i + 1
         while part[above] == part[i]:
@@ -250,7 +225,7 @@ def consider_codes(feature, cells, base, n_values, total, ridge, least, scratch,
 
 @kernel
 def consider_seen(
-    feature, cells, base, seen, n_seen, lost, total, ridge, least, scratch, best, left
+    feature, cells, base, seen, n_seen, lost, total, ridge, least, times, scratch, best, left
 ):  # fmt: skip
     """Try every split of one feature of one node; `lost` is the word of missing values, perhaps 0.
 
@@ -268,7 +243,8 @@ def consider_seen(
             part[n] = with_lost & LOWER
             slope[n] = with_lost >> UPPER
             n += 1
-    i = best_candidate(n, part, slope, total, ridge, least, best, scores)
+    curved, steep = np.float64(total[0]), np.float64(total[1])
+    i = best_candidate(n, part, slope, curved, steep, ridge, least, times, best, scores)
     if i >= 0:
         at = i // n_sides
         above = seen[at + 1] if at + 1 < n_seen else -1
@@ -309,8 +285,8 @@ def search_hist(
             before = best[TRIMMED]
             if lost == 0:
                 consider_codes(
-                    feature, cells, base, n_values[feature], total, ridge, least, scratch, best,
-                    left,
+                    feature, cells, base, n_values[feature], total, ridge, least, 1.0, scratch,
+                    best, left,
                 )  # fmt: skip
             else:
                 n_seen = 0
@@ -319,8 +295,8 @@ def search_hist(
                         seen[n_seen] = code
                         n_seen += 1
                 consider_seen(
-                    feature, cells, base, seen, n_seen, lost, total, ridge, least, scratch, best,
-                    left,
+                    feature, cells, base, seen, n_seen, lost, total, ridge, least, 1.0, scratch,
+                    best, left,
                 )  # fmt: skip
             if best[TRIMMED] > before:
                 missing_weight = lost & LOWER
@@ -374,8 +350,9 @@ def search_rows(
                 n_known -= 1
             before = best[TRIMMED]
             consider_seen(
-                feature, cells, 0, seen, n_known, lost, total, ridge, least, scratch, best, left
-            )
+                feature, cells, 0, seen, n_known, lost, total, ridge, least, 1.0, scratch, best,
+                left,
+            )  # fmt: skip
             if best[TRIMMED] > before:
                 missing_weight = lost & LOWER
             for i in range(n_seen):
