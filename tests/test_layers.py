@@ -22,7 +22,9 @@ MODULES = {
 }
 
 # Where a module of this prefix may take things of gputree from; itself and below always.
-FOUNDATION = {"gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs"}
+FOUNDATION = {
+    *("gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs", "gputree.turns"),
+}
 BOOSTED = {
     *FOUNDATION,
     *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),

@@ -141,15 +141,18 @@ class Limits:
 
     min_rows_split: int
     max_depth: int | None
+    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
     min_score: float
     splits_without_gain: bool
+    budget: int  # bytes of histograms; never changes a tree
 
 
 @dataclass(frozen=True)
 class Whole:
     """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
 
-    first_child: HostArray  # -1 at a leaf
+    is_inner: HostArray  # whether the tree splits it; growth may have looked further ahead
+    first_child: HostArray  # -1 where there are none
     feature: HostArray
     code: HostArray
     next_code: HostArray

@@ -322,6 +322,8 @@ class CpuBackend:
     # After a tree.
 
     def leaves(self, rows: CpuRows) -> HostArray:
+        if rows.leaf.size:
+            return rows.leaf
         leaf = np.full(rows.target.n_rows, OUTSIDE, np.int32)
         node = np.flatnonzero(rows.n_rows)
         self._workers.run(

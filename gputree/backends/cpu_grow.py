@@ -1,10 +1,11 @@
-"""Whole trees by one call each, for the CPU backend: a tree a thread."""
+"""Whole trees, for the CPU backend: a tree a thread, or one by all of them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from gputree.backends import cpu_sweep
 from gputree.backends.contract import Limits, Search, Whole
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rate import ordered, shape_of
@@ -29,10 +30,14 @@ def grow_whole(
     search: Search,
     limits: Limits,
 ) -> list[Whole] | None:
-    """Trees on rows at their roots; None where levels are split, or all threads can share nodes."""
+    """Trees on rows at their roots; None where frontiers are quicker, or levels are split."""
     n_rows = max(len(rows.order) for rows in roots)
-    if len(roots) < workers.n_threads and n_rows > LONE_ROWS:
-        return None
+    is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
+    if limits.max_leaves is not None or is_lone:
+        if len(roots) > 1:
+            return None
+        whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
+        return None if whole is None else [whole]
     if any(feature.kind is Kind.NOMINAL for feature in roots[0].bins.features):
         return None
     return workers.map(
@@ -83,6 +88,7 @@ def _grow(
         if channels.counts_rows:
             sums = np.concatenate([sums, n_rows[:, None]], axis=1)
     return Whole(
+        is_inner=node[:, grow.FIRST_CHILD] >= 0,
         first_child=node[:, grow.FIRST_CHILD],
         feature=node[:, grow.TESTED].astype(FEATURE),
         code=node[:, grow.AT_CODE],

@@ -24,7 +24,7 @@ def halved(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:
     start = rows.start[moves.node]
     move, first, last = chunks(start, rows.n_rows[moves.node])
     work = int((last - first).sum())
-    spare = rows.layout.spare(len(rows.order))
+    spare = rows.layout.lane.room("spare", (len(rows.order),), np.int32)
     n_left = np.empty(len(move), np.int64)
     workers.run(
         route.part,

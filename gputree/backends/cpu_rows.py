@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gputree.backends.cpu_lanes import Lane
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
@@ -27,13 +28,7 @@ class Layout:
     def __init__(self) -> None:
         self.by_row: HostArray | None = None
         self.spot: HostArray | None = None  # (rows,) where each row is in `by_row`
-        self._spare = np.empty(0, np.int32)
-
-    def spare(self, n_rows: int) -> HostArray:
-        """Room for row numbers that are being moved."""
-        if len(self._spare) < n_rows:
-            self._spare = np.empty(n_rows, np.int32)
-        return self._spare
+        self.lane = Lane()  # of whoever grows a tree
 
     def of(self, rows: "CpuRows", workers: Workers) -> tuple[HostArray, HostArray]:
         """Codes (rows, features) and spots, made at the first call."""
@@ -90,6 +85,8 @@ class CpuRows:
     n_rows: HostArray  # (nodes,) how many it has; 0 for one whose rows all left it
     # (rows,) slope and curvature of a boosted tree in one, or empty
     word: HostArray = field(default_factory=lambda: NONE)
+    # (rows,) the node of each, where a tree is finished and its rows are not listed; or empty
+    leaf: HostArray = field(default_factory=lambda: NONE)
 
     @property
     def is_packed(self) -> bool:

@@ -1,9 +1,10 @@
 """Threads that run kernels over ranges of items."""
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from gputree.backends.contract import Item, Result
@@ -62,9 +63,26 @@ class Workers:
             return [function(item) for item in items]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(
-                self.n_threads, thread_name_prefix="gputree", initializer=self._enter
+                self.n_threads - 1, thread_name_prefix="gputree", initializer=self._enter
             )
-        return list(self._pool.map(function, items))
+        found: dict[int, Result] = {}
+        turn = itertools.count()
+
+        def work() -> None:
+            while (i := next(turn)) < len(items):
+                found[i] = function(items[i])
+
+        # The caller works, too: waking a thread takes longer than many a kernel.
+        others = [self._pool.submit(work) for _ in range(min(self.n_threads, len(items)) - 1)]
+        self._here.is_worker = True
+        try:
+            work()
+        finally:
+            self._here.is_worker = False
+            wait(others)
+        for other in others:
+            other.result()
+        return [found[i] for i in range(len(items))]
 
     @property
     def _is_inside(self) -> bool:

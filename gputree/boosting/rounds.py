@@ -119,9 +119,10 @@ class Rounds:
         rules = self._rules(slopes.channels, tree)
         rows = self.backend.begin_slopes(self.data, self.bins, slopes)
         start = Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
-        whole = grow_whole(self.backend, [start], self.bins, rules, [rules.seed])
+        budget = self.recipe.budget
+        whole = grow_whole(self.backend, [start], self.bins, rules, [rules.seed], budget)
         if whole is None:
-            grown = grow_from(self.backend, start, self.bins, rules, self.recipe.budget)
+            grown = grow_from(self.backend, start, self.bins, rules, budget)
         else:
             grown = whole[0]
         held = self.backend.bytes_held(self.data, grown.rows) + grown.peak_bytes

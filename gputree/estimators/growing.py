@@ -105,7 +105,8 @@ class Growing:
                 Start(self.backend.begin(data, bins, target), target.channels, target.totals)
                 for target, _ in batch
             ]
-            whole = grow_whole(self.backend, starts, bins, rules[0], [own.seed for own in rules])
+            each = [own.seed for own in rules]
+            whole = grow_whole(self.backend, starts, bins, rules[0], each, self.budget)
         if whole is None:
             for target, seed in batch:
                 yield self.grow(target, seed)

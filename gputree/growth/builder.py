@@ -69,23 +69,27 @@ def grow_from(
 
 
 def grow_whole(
-    backend: Backend, starts: Sequence[Start], bins: Bins, rules: Rules, seeds: Sequence[int]
+    backend: Backend,
+    starts: Sequence[Start],
+    bins: Bins,
+    rules: Rules,
+    seeds: Sequence[int],
+    budget: int,
 ) -> list[Grown] | None:
     """Grow several trees at once by the backend alone; None where it has no way to."""
-    has_own_search = rules.is_rated or rules.is_random or rules.constraints is not None
-    if has_own_search or rules.max_leaves is not None:
+    if rules.is_rated or rules.is_random or rules.constraints is not None:
         return None
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
     totals = np.stack([start.totals for start in starts])
-    found = backend.grow_whole(roots, totals, keys, search, rules.limits)
+    found = backend.grow_whole(roots, totals, keys, search, rules.limits(budget))
     if found is None:
         return None
     grown = []
     for start, whole in zip(starts, found, strict=True):
         draft = Draft.of(bins, start.channels, whole)
-        layout = draft.layout(whole.first_child >= 0)
+        layout = draft.layout(whole.is_inner)
         grown.append(Grown(draft, layout, whole.rows, 0))
     return grown
 

@@ -72,6 +72,9 @@ class Draft:
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
             draft._fields[name][: draft.n_nodes] = getattr(whole, name)
         draft.missing_slot[:] = whole.missing_slot
+        divided = np.flatnonzero(whole.first_child >= 0)
+        draft.parent[whole.first_child[divided]] = divided
+        draft.parent[whole.first_child[divided] + 1] = divided
         draft.counted[:] = whole.n_rows
         return draft
 

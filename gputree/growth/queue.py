@@ -4,7 +4,6 @@ A batch is a set of nodes searched together, with the sums they were searched in
 pieces of batches; what a node's split is never depends on the piece it was handed out in.
 """
 
-import heapq
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,6 +12,7 @@ import numpy as np
 
 from gputree.backends.contract import Hist
 from gputree.dtypes import HostArray
+from gputree.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -92,68 +92,42 @@ class FirstInFirstOut:
 class BestFirst:
     """The node of highest priority is split next, until there are enough leaves.
 
-    To search many nodes at once, nodes that may come next are divided ahead of time. A split
-    counts only when its turn comes; those whose turn never comes are left out of the tree. So the
-    outcome is that of splitting one node after another.
+    To search many nodes at once, nodes that may come next are divided ahead of time. Those whose
+    turn never comes are left out of the tree.
     """
 
     def __init__(self, max_leaves: int) -> None:
-        self._to_come = max_leaves - 1
-        self._heap: list[tuple[float, int, int]] = []  # -priority, turn of arrival, node
-        self._arrivals = 0
+        self._turns = Turns(max_leaves - 1)
         self._batch: dict[int, tuple[Batch, int]] = {}  # node -> its batch and place there
-        self._children: dict[int, list[int]] = {}  # divided node -> children that can be split
-        self._settled: list[int] = []
+        self._n_dropped = 0  # of the settled ones, whose sums nobody asks for any more
 
     def push(self, batch: Batch, parent: HostArray) -> None:
         for i, (node, above) in enumerate(zip(batch.node.tolist(), parent.tolist(), strict=True)):
             self._batch[node] = batch, i
-            if above < 0:
-                self._arrive(node)
-            else:
-                self._children[above].append(node)
+            self._turns.meet(node, float(batch.priority[i]), above)
 
     def pop(self, limit: int) -> Batch | None:
-        self._settle()
-        if not self._heap or not self._to_come:
+        ahead = self._turns.next()
+        for node in self._turns.settled[self._n_dropped :]:
+            self._batch.pop(node)
+        self._n_dropped = len(self._turns.settled)
+        if not ahead:
             return None
-        # Children may yet overtake them, so only half of the splits to come are made ahead: few of
-        # those turn out to be in vain.
-        ahead = heapq.nsmallest((self._to_come + 1) // 2, self._heap)
-        batch, _ = self._batch[ahead[0][2]]
-        chosen = [
-            node
-            for _, _, node in ahead
-            if node not in self._children and self._batch[node][0] is batch
-        ]
-        piece = batch[np.array([self._batch[node][1] for node in chosen])]
+        batch, _ = self._batch[ahead[0]]
+        own = [self._batch[node] for node in ahead]
+        piece = batch[np.array([place for other, place in own if other is batch])]
         piece = piece[: n_within(piece.n_bytes, limit)]
         for node in piece.node.tolist():
-            self._children[node] = []
+            self._turns.divide(node)
         return piece
 
     def kept(self, n_nodes: int) -> HostArray:
         is_split = np.zeros(n_nodes, bool)
-        is_split[np.array(self._settled, np.int64)] = True
+        is_split[np.array(self._turns.settled, np.int64)] = True
         return is_split
 
     def bytes_kept(self, beside: Batch | None = None) -> int:
         return _sum_bytes([*(batch for batch, _ in self._batch.values()), beside])
-
-    def _settle(self) -> None:
-        """Give turns to the nodes whose children are known."""
-        while self._to_come and self._heap and self._heap[0][2] in self._children:
-            _, _, node = heapq.heappop(self._heap)
-            self._to_come -= 1
-            self._settled.append(node)
-            self._batch.pop(node)
-            for child in self._children.pop(node):
-                self._arrive(child)
-
-    def _arrive(self, node: int) -> None:
-        batch, place = self._batch[node]
-        heapq.heappush(self._heap, (-float(batch.priority[place]), self._arrivals, node))
-        self._arrivals += 1
 
 
 def n_within(n_bytes: HostArray, limit: int) -> int:

@@ -87,10 +87,16 @@ class Rules:
             ridge=self.level_ridge,
         )
 
-    @property
-    def limits(self) -> Limits:
+    def limits(self, budget: int) -> Limits:
         """When a node is not split any more."""
-        return Limits(self.min_rows_split, self.max_depth, self.min_score, self.splits_without_gain)
+        return Limits(
+            self.min_rows_split,
+            self.max_depth,
+            self.max_leaves,
+            self.min_score,
+            self.splits_without_gain,
+            budget,
+        )
 
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""

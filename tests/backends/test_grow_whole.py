@@ -32,7 +32,7 @@ def both(X, target, rules, impurity="gini"):
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
     grown = grow(BACKEND, data, bins, target, rules, 2**24)
-    whole = grow_whole(BACKEND, [start], bins, rules, [rules.seed])
+    whole = grow_whole(BACKEND, [start], bins, rules, [rules.seed], 2**24)
     assert whole is not None
     return [
         finish(each, target, BACKEND.leaves(each.rows), Finish(impurity))
@@ -128,7 +128,7 @@ def test_several_trees_have_draws_of_their_own():
         Start(BACKEND.begin(data, bins, target), target.channels, target.totals) for _ in range(5)
     ]
     rules = Rules("between", n_drawn=2)
-    grown = grow_whole(BACKEND, starts, bins, rules, range(5))
+    grown = grow_whole(BACKEND, starts, bins, rules, range(5), 2**24)
     for seed, each in enumerate(grown):
         alone = grow(BACKEND, data, bins, target, replace(rules, seed=seed), 2**24)
         own = [finish(one, target, np.empty(0), Finish("gini")) for one in (each, alone)]
@@ -142,12 +142,12 @@ def test_what_it_cannot_do_is_left_to_frontiers():
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
     for rules in (Rules("between", max_leaves=5), Rules("between", missing="fractional")):
-        assert grow_whole(BACKEND, [start], bins, rules, [0]) is None
+        assert grow_whole(BACKEND, [start], bins, rules, [0], 2**24) is None
     nominal = bin_table(
         BACKEND, read_table(X[:, :1].astype(str), categorical_features=[0]), None, 255
     )
     start = Start(BACKEND.begin(nominal[1], nominal[0], target), target.channels, target.totals)
-    assert grow_whole(BACKEND, [start], nominal[0], Rules("between"), [0]) is None
+    assert grow_whole(BACKEND, [start], nominal[0], Rules("between"), [0], 2**24) is None
 
 
 def test_one_large_tree_is_shared_by_all_threads():
@@ -156,5 +156,8 @@ def test_one_large_tree_is_shared_by_all_threads():
     target = class_target(np.arange(n_rows) % 2, 2, None)
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
-    assert grow_whole(BACKEND, [start], bins, Rules("between"), [0]) is None
-    assert grow_whole(BACKEND, [start] * 2, bins, Rules("between", max_depth=2), [0, 1]) is not None
+    assert grow_whole(BACKEND, [start], bins, Rules("between"), [0], 2**24) is None
+    assert (
+        grow_whole(BACKEND, [start] * 2, bins, Rules("between", max_depth=2), [0, 1], 2**24)
+        is not None
+    )

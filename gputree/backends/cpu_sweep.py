@@ -1,0 +1,306 @@
+"""One boosted tree grown by all threads, in waves of nodes, for the CPU backend.
+
+Each row has the number of its node. A wave of nodes is divided by one sweep over these numbers, the
+smaller child of each is summed, and the larger one has what is left of its parent's sums. Little
+is done between the sweeps, so that many small waves cost little: the best node may be split next.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gputree import sampling
+from gputree.backends.contract import Limits, Search, Whole
+from gputree.backends.cpu_rate import ordered, shape_of
+from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows
+from gputree.backends.workers import Workers
+from gputree.data.table import Kind
+from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
+from gputree.formulas import HOST
+from gputree.kernels.cpu import sweep, words
+from gputree.kernels.cpu.split import FORMULAS
+from gputree.turns import Turns
+
+MOST_NODES = 2**16 - 1  # numbers have 16 bits
+OUT = MOST_NODES  # the number of rows that take no part
+ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched
+
+
+def grow(
+    workers: Workers,
+    rows: CpuRows,
+    totals: HostArray,
+    key: np.uint64,
+    search: Search,
+    limits: Limits,
+) -> Whole | None:
+    """A tree on rows at its root; None where frontiers are quicker, or numbers do not suffice."""
+    bins = rows.bins
+    n_leaves = _most_leaves(limits)
+    if not rows.is_packed or any(feature.kind is Kind.NOMINAL for feature in bins.features):
+        return None
+    if n_leaves is None or n_leaves * ROWS_A_LEAF > len(rows.order):
+        return None
+    if int(bins.n_codes.max()) > sweep.NEVER or len(bins.features) > sweep.NEVER:
+        return None
+    # Leaf by leaf, nodes that are divided in vain have sums, too; mostly these places suffice.
+    n_places = n_leaves if limits.max_leaves is None else 2 * n_leaves
+    if n_places * bins.width >= 2**32 or 8 * n_places * bins.width > limits.budget:
+        return None
+    tree = _Tree(workers, rows, totals, key, search, limits, n_places)
+    tree.plant()
+    while len(wave := tree.next()):
+        if tree.n_nodes + 2 * len(wave) > MOST_NODES:
+            return None
+        tree.divide(wave)
+    return tree.finished()
+
+
+def _most_leaves(limits: Limits) -> int | None:
+    """How many leaves a tree has at most; None where there is no limit worth the name."""
+    by_depth = None if limits.max_depth is None else 2 ** min(limits.max_depth, 20)
+    known = [n for n in (by_depth, limits.max_leaves) if n is not None]
+    return min(known) if known else None
+
+
+class _Tree:
+    """A growing tree: arrays with an entry a node, and the sums of nodes that may be divided."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        rows: CpuRows,
+        totals: HostArray,
+        key: np.uint64,
+        search: Search,
+        limits: Limits,
+        n_places: int,
+    ) -> None:
+        self.workers, self.rows, self.search, self.limits = workers, rows, search, limits
+        self.n_nodes = 1
+        n_all, bins = rows.target.n_rows, rows.bins
+        self.n_chunks = -(-n_all // CHUNK_ROWS)
+        self.field: dict[str, HostArray] = {
+            "first_child": np.full(1, -1),
+            "parent": np.full(1, -1),
+            "depth": np.zeros(1, np.int64),
+            "n_rows": np.array([len(rows.order)]),
+            "sums": totals[None, :2].copy(),
+            "left": np.zeros((1, 2), SUM),
+            "score": np.full(1, -np.inf),
+            "winner": np.full((1, 4), -1),
+            "place": np.full(1, -1),
+            "key": np.array([key], np.uint64),
+        }
+        room = rows.layout.lane.room
+        self.node = room("node", (n_all,), np.uint16)
+        self.node[:] = 0
+        if len(rows.order) < n_all:
+            self.node[:] = OUT
+            self.node[rows.order] = 0
+        lists = self.n_chunks, CHUNK_ROWS + 1
+        self.moved = room("moved", lists, np.uint16)
+        self.listed = (
+            room("listed places", lists, np.uint16),
+            room("listed cells", lists, np.uint32),
+            room("listed words", lists, np.int64),
+        )
+        self.n_moved, self.n_listed = np.zeros((2, self.n_chunks), np.int64)
+        self.is_divided = np.zeros(MOST_NODES + 1, np.uint8)
+        self.record = np.zeros(MOST_NODES + 1, np.uint64)
+        self.hist = room("sums", (n_places, bins.width), np.int64)
+        self.free = list(range(n_places))
+        self.turns = None if limits.max_leaves is None else Turns(limits.max_leaves - 1)
+        self.ready = np.empty(0, np.int64)  # nodes to divide next, breadth-first
+        self.rules = (
+            FORMULAS[search.formula],
+            search.min_rows,
+            max(1, search.min_weight),
+            search.ridge,
+        )
+        self.ordered = ordered(bins, search)
+        self.shape = shape_of(rows.target.channels)
+
+    def plant(self) -> None:
+        """Sum and search the root."""
+        root = np.zeros(1, np.int64)
+        if not self._may_split(root)[0]:
+            return
+        rows, bins = self.rows, self.rows.bins
+        self.field["place"][0] = place = self._places(1)[0]
+        cells = self.hist[place]
+        cells[:] = 0
+        # A row that takes no part has a word of 0.
+        whole = rows.word, rows.code, bins.offset, cells
+        self.workers.run(words.tally_all, len(bins.features), *whole, shares=1)
+        self._search(root)
+
+    def next(self) -> HostArray:
+        """The nodes to divide together."""
+        if self.turns is None:
+            return self.ready
+        return np.array(self.turns.next(), np.int64)
+
+    def divide(self, wave: HostArray) -> None:
+        """Divide some nodes and search their children."""
+        if self.turns is not None:
+            for node in wave.tolist():
+                self.turns.divide(node)
+        self.ready = self.ready[:0]
+        children = self._make_children(wave)
+        self._move(wave, children)
+        may = self._may_split(children).reshape(-1, 2)
+        if self.turns is not None and self.turns.is_last:
+            may[:] = False
+        is_concerned = may.any(axis=1)
+        self.free += self.field["place"][wave[~is_concerned]].tolist()
+        if not is_concerned.any():
+            return
+        own, pairs = wave[is_concerned], children.reshape(-1, 2)[is_concerned]
+        may = may[is_concerned]
+        n_rows = self.field["n_rows"][pairs]
+        small = (n_rows[:, 1] < n_rows[:, 0]).astype(np.int64)
+        each = np.arange(len(pairs))
+        tallied, other = pairs[each, small], pairs[each, 1 - small]
+        place = np.array(self._places(len(pairs)), np.int64)
+        self.field["place"][tallied] = place
+        self.field["place"][other] = above = self.field["place"][own]
+        self._tally(children, tallied, place)
+        is_derived = may[each, 1 - small]
+        whole, part = above[is_derived], place[is_derived]
+        cells = len(whole) * self.hist.shape[1]
+        self.workers.run(sweep.subtract, len(whole), whole, part, self.hist, work=cells)
+        self.free += above[~is_derived].tolist() + place[~may[each, small]].tolist()
+        self._search(pairs[may])
+
+    def finished(self) -> Whole:
+        """The tree, and the node of each row."""
+        field = {name: array[: self.n_nodes] for name, array in self.field.items()}
+        is_inner = field["first_child"] >= 0
+        if self.turns is not None:
+            is_inner = np.zeros(self.n_nodes, np.bool_)
+            is_inner[np.array(self.turns.settled, np.int64)] = True
+        leaf = self.node.astype(np.int32)
+        if len(self.rows.order) < len(leaf):
+            leaf[self.node == OUT] = OUTSIDE
+        feature, code, next_code, missing_slot = field["winner"].T
+        return Whole(
+            is_inner=is_inner,
+            first_child=field["first_child"],
+            feature=feature.astype(FEATURE),
+            code=code,
+            next_code=next_code,
+            missing_slot=missing_slot.astype(SLOT),
+            n_rows=field["n_rows"],
+            depth=field["depth"],
+            score=field["score"],
+            sums=field["sums"],
+            rows=replace(self.rows, leaf=leaf),
+        )
+
+    def _make_children(self, wave: HostArray) -> HostArray:
+        """Number the children of some nodes, with all that is known of them."""
+        field, first = self.field, self.n_nodes
+        n_new = 2 * len(wave)
+        for name, array in field.items():
+            if len(array) < first + n_new:
+                more = np.full((max(n_new, len(array)), *array.shape[1:]), -1).astype(array.dtype)
+                field[name] = np.concatenate([array, more])
+        self.n_nodes += n_new
+        children = np.arange(first, self.n_nodes)
+        field["first_child"][wave] = children[::2]
+        field["parent"][children] = np.repeat(wave, 2)
+        field["depth"][children] = np.repeat(field["depth"][wave], 2) + 1
+        field["sums"][children[::2]] = field["left"][wave]
+        field["sums"][children[1::2]] = field["sums"][wave] - field["left"][wave]
+        field["score"][children] = -np.inf
+        if self.search.n_drawn < len(self.rows.bins.features):
+            for slot in range(2):
+                keys = sampling.child_keys(field["key"][wave], slot)
+                field["key"][children[slot::2]] = keys
+        return children
+
+    def _move(self, wave: HostArray, children: HostArray) -> None:
+        """Give rows the numbers of children, and count them."""
+        feature, code, _, missing_slot = self.field["winner"][wave].T
+        bins = self.rows.bins
+        n_values = bins.n_values[feature]
+        goes_left = (missing_slot == 0) & (bins.n_codes[feature] > n_values)
+        exception = np.where(goes_left, n_values, sweep.NEVER)
+        parts = feature, code << 16, exception << 32, children[::2] << 48
+        self.record[wave] = sum(part.astype(np.uint64) for part in parts)
+        self.is_divided[wave] = 1  # for good: they keep no rows
+        count = np.zeros((self.n_chunks, len(children)), np.int64)
+        base = np.uint64(children[0])
+        args = self.rows.code, base, self.node, self.moved, self.n_moved, count
+        self._run(sweep.move, self.is_divided, self.record, *args)
+        self.field["n_rows"][children] = count.sum(axis=0)
+
+    def _tally(self, children: HostArray, tallied: HostArray, place: HostArray) -> None:
+        """Sum the rows of some of the children that have just been made."""
+        base, width = int(children[0]), self.hist.shape[1]
+        is_listed = np.zeros(len(children), np.uint8)
+        is_listed[tallied - base] = 1
+        cell = np.zeros(len(children), np.uint32)
+        cell[tallied - base] = place * width
+        lists = is_listed, cell, self.rows.word, *self.listed, self.n_listed
+        self._run(sweep.enlist, self.moved, self.n_moved, self.node, base, *lists)
+        self.hist[place] = 0
+        code, offset = self.rows.code, self.rows.bins.offset
+        args = self.n_listed, *self.listed, code, offset, self.hist.reshape(-1)
+        work = int(self.n_listed.sum()) * len(code)
+        self.workers.run(sweep.tally, len(code), CHUNK_ROWS, *args, shares=1, work=work)
+
+    def _search(self, nodes: HostArray) -> None:
+        """Find the best splits of some nodes, and note which of them will be divided."""
+        field, bins, search = self.field, self.rows.bins, self.search
+        n_features = len(bins.features)
+        rank = np.empty((0, 0), np.int64)
+        if search.n_drawn < n_features:
+            rank = sampling.feature_ranks(field["key"][nodes], n_features)
+        score = np.empty(len(nodes))
+        winner, left = np.empty((len(nodes), 4), np.int64), np.empty((len(nodes), 2), np.int64)
+        common = bins.offset, bins.n_values, self.ordered, rank, search.n_drawn, self.shape
+        args = field["place"][nodes], self.hist, *common, self.rules, score, winner, left
+        self.workers.run(words.search_hist, len(nodes), *args, work=len(nodes) * self.hist.shape[1])
+        field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
+        worth = score
+        if search.ridge > 0.0:
+            weight, slope = field["sums"][nodes].astype(np.float64).T
+            worth = score - HOST.penalty(slope, weight, search.ridge)
+        limits = self.limits
+        least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
+        suffices = np.isfinite(worth) & (worth >= least)
+        self.free += field["place"][nodes[~suffices]].tolist()
+        chosen = nodes[suffices]
+        if self.turns is None:
+            self.ready = chosen
+            return
+        worths, parents = HOST.trim(worth[suffices]).tolist(), field["parent"][chosen].tolist()
+        for node, own, parent in zip(chosen.tolist(), worths, parents, strict=True):
+            self.turns.meet(node, own, parent)
+
+    def _may_split(self, nodes: HostArray) -> HostArray:
+        """Which nodes are worth a search."""
+        field, search, limits = self.field, self.search, self.limits
+        may = field["n_rows"][nodes] >= max(limits.min_rows_split, 2 * search.min_rows)
+        may &= field["sums"][nodes, 0] >= 2 * search.min_weight
+        if limits.max_depth is not None:
+            may &= field["depth"][nodes] < limits.max_depth
+        return np.asarray(may)
+
+    def _places(self, n: int) -> list[int]:
+        """Where the sums of some more nodes go."""
+        if len(self.free) < n:
+            old = self.hist
+            larger = (2 * (len(old) + n), old.shape[1])
+            self.hist = np.empty(larger, np.int64)
+            self.hist[: len(old)] = old
+            self.free += range(len(old), len(self.hist))
+        places, self.free = self.free[:n], self.free[n:]
+        return places
+
+    def _run(self, kernel: Any, *args: Any) -> None:
+        """Run a kernel over the chunks of all rows."""
+        self.workers.run(kernel, self.n_chunks, CHUNK_ROWS, *args, work=len(self.node))

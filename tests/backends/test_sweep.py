@@ -1,0 +1,159 @@
+"""A boosted tree that the CPU backend grows by sweeps over all rows is the one of the frontiers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gputree.backends import cpu_grow, cpu_sweep
+from gputree.backends.cpu import CpuBackend
+from gputree.backends.cpu_rows import CHUNK_ROWS
+from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
+from gputree.data.slopes import Loss
+from gputree.growth.builder import Start, grow_from, grow_whole
+from gputree.growth.rules import Rules
+
+BUDGET = 2**28
+
+
+@pytest.fixture(autouse=True)
+def _always(monkeypatch):
+    """Small tables are swept as well."""
+    monkeypatch.setattr(cpu_grow, "LONE_ROWS", 0)
+    monkeypatch.setattr(cpu_sweep, "ROWS_A_LEAF", 0)
+
+
+def table(n_rows=2000, n_features=6, seed=0, missing=0.0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, n_features)), 1)
+    signal = X[:, 0] * X[:, n_features // 2] + X[:, -1] + rng.normal(size=n_rows)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, signal
+
+
+def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2):
+    """The tree by frontiers, and the one by sweeps."""
+    backend = CpuBackend(n_threads)
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    margins = backend.margins(np.zeros((1, len(y))), y.astype(float), None)
+    slopes = next(backend.slopes(margins, Loss(formula), takes_part, counts_rows=False))
+
+    def start():
+        rows = backend.begin_slopes(data, bins, slopes)
+        return Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
+
+    grown = grow_from(backend, start(), bins, rules, BUDGET)
+    whole = grow_whole(backend, [start()], bins, rules, [rules.seed], BUDGET)
+    assert whole is not None
+    return [described(backend, each) for each in (grown, whole[0])]
+
+
+def described(backend, grown):
+    """All that a tree is made of, in the order of its nodes."""
+    draft, layout = grown.draft, grown.layout
+    inner = layout.node[layout.n_children > 0]
+    leaf = backend.leaves(grown.rows)
+    return {
+        "first_child": layout.first_child,
+        "n_rows": draft.n_rows(layout.node),
+        "leaf": np.where(leaf >= 0, layout.place[leaf], -1),
+        **{name: getattr(draft, name)[layout.node] for name in ("sums", "depth")},
+        **{
+            name: getattr(draft, name)[inner]
+            for name in ("score", "feature", "code", "next_code", "missing_slot")
+        },
+    }
+
+
+def assert_same(trees, least=20):
+    assert len(trees[0]["sums"]) > least
+    for name, values in trees[0].items():
+        np.testing.assert_array_equal(values, trees[1][name], err_msg=name)
+
+
+GROWTH = {
+    "by depth": {"max_depth": 6},
+    "by leaf": {"max_leaves": 40},
+    "by leaf, not too deep": {"max_leaves": 40, "max_depth": 6},
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("formula", ["logistic", "squared"])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_same_tree(growth, formula, missing):
+    X, signal = table(missing=missing)
+    y = signal > 0 if formula == "logistic" else signal
+    rules = Rules("between", splits_without_gain=False, ridge=3.0, **GROWTH[growth])
+    assert_same(both(X, y, rules, formula))
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"min_weight_leaf": 10**7},
+        {"min_score": 10.0**6},
+        {"n_drawn": 2, "seed": 5},
+        {"columns": np.array([True, False, True, False, False, True])},
+        {"min_rows_split": 100},
+    ],
+    ids=["weight", "gain", "draw", "columns", "split"],
+)
+def test_rules(growth, rules):
+    X, signal = table(missing=0.05)
+    own = Rules("between", splits_without_gain=False, **GROWTH[growth], **rules)
+    assert_same(both(X, signal > 0, own), least=4)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_several_chunks_of_rows(n_threads):
+    X, signal = table(n_rows=2 * CHUNK_ROWS + 5, missing=0.02)
+    rules = Rules("between", max_leaves=30, splits_without_gain=False)
+    assert_same(both(X, signal > 0, rules, n_threads=n_threads))
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+def test_rows_that_take_no_part(growth):
+    X, signal = table()
+    takes_part = np.random.default_rng(1).random(len(X)) < 0.6
+    rules = Rules("between", splits_without_gain=False, **GROWTH[growth])
+    trees = both(X, signal > 0, rules, takes_part=takes_part)
+    assert_same(trees)
+    np.testing.assert_array_equal(trees[1]["leaf"] >= 0, takes_part)
+
+
+@settings(max_examples=20)
+@given(
+    st.integers(0, 2**31), st.integers(2, 300), st.integers(1, 5), st.sampled_from([None, 3, 17])
+)
+def test_any_small_table(seed, n_rows, n_features, max_leaves):
+    X, signal = table(n_rows, n_features, seed, missing=0.2)
+    rules = Rules("between", max_depth=5, max_leaves=max_leaves, splits_without_gain=False)
+    assert_same(both(X, signal, rules, "squared"), least=0)
+
+
+def test_places_for_sums_are_found_where_many_nodes_are_divided_in_vain(monkeypatch):
+    X, signal = table()
+    first = cpu_sweep._Tree.__init__
+    monkeypatch.setattr(cpu_sweep._Tree, "__init__", lambda self, *args: first(self, *args[:-1], 1))
+    rules = Rules("between", max_leaves=40, splits_without_gain=False)
+    assert_same(both(X, signal > 0, rules))
+
+
+def test_too_many_nodes_for_their_numbers_are_left_to_frontiers(monkeypatch):
+    monkeypatch.setattr(cpu_sweep, "MOST_NODES", 20)
+    monkeypatch.setattr(cpu_sweep, "OUT", 20)
+    X, signal = table()
+    with pytest.raises(AssertionError):
+        both(X, signal > 0, Rules("between", max_depth=6, splits_without_gain=False))
+
+
+@pytest.mark.parametrize(
+    "rules", [Rules("between"), Rules("between", max_depth=18)], ids=["no limit", "too many sums"]
+)
+def test_what_frontiers_do_better(rules):
+    X, signal = table()
+    with pytest.raises(AssertionError):
+        both(X, signal > 0, rules)
