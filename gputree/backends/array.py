@@ -37,6 +37,7 @@ from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
 from gputree.backends.rating import rate
+from gputree.backends.row_lists import at_roots
 from gputree.backends.row_scan import RowScanner
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
@@ -53,6 +54,8 @@ from gputree.tree.walk import Walk
 
 class ArrayBackend:
     """Trees with nothing but array operations."""
+
+    grows_whole = False
 
     def __init__(self, library: Library, name: str) -> None:
         self.name = name
@@ -108,9 +111,10 @@ class ArrayBackend:
 
     # The start of a tree.
 
-    def begin(self, data: Array, bins: Bins, target: Target) -> ArrayRows:
-        weight = np.ones(target.n_rows) if target.weight is None else target.weight
-        inside = np.flatnonzero(weight)
+    def begin(
+        self, data: Array, bins: Bins, target: Target, n_each: HostArray | None = None
+    ) -> ArrayRows:
+        order, start, n_rows = at_roots(target, n_each)
         coded = Coded(
             data,
             bins,
@@ -120,7 +124,10 @@ class ArrayBackend:
             value=None if target.value is None else self._put(target.value.astype(np.float64)),
             point=None if target.point is None else self._put(target.point),
         )
-        return ArrayRows(coded, self._put(inside), np.zeros(1, np.int64), np.array([len(inside)]))
+        return ArrayRows(coded, self._put(order.astype(np.int64)), start, n_rows)
+
+    def take_rows(self, data: Array, row: HostArray) -> Array:
+        return self._lib.xp.take(data, self._put(row), axis=1)
 
     # Boosting.
 

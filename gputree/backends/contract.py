@@ -178,6 +178,7 @@ class Backend(Protocol):
 
     name: str
     device: str
+    grows_whole: bool  # whether `grow_whole` is worth asking
 
     @property
     def compile_seconds(self) -> float:
@@ -234,8 +235,18 @@ class Backend(Protocol):
         ...
 
     # Once a tree.
-    def begin(self, data: Data, bins: Bins, target: Target) -> Rows:
-        """Attach channels; rows without weight stay outside, all others start at the root."""
+    def begin(
+        self, data: Data, bins: Bins, target: Target, n_each: HostArray | None = None
+    ) -> Rows:
+        """Attach channels; rows without weight stay outside, all others start at the root.
+
+        Where several trees grow together, the first n_each[0] rows start at node 0, the next
+        n_each[1] rows at node 1, and so on; all of them have a weight then.
+        """
+        ...
+
+    def take_rows(self, data: Data, row: HostArray) -> Data:
+        """The codes of some rows, in their order; a row may come again."""
         ...
 
     # Once a round of boosting.

@@ -39,6 +39,7 @@ from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu_values import CpuValues, as_matrix, floats
 from gputree.backends.levels import tables_of
+from gputree.backends.row_lists import at_roots
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
@@ -64,6 +65,7 @@ class CpuBackend:
 
     name = "numba"
     device = "cpu"
+    grows_whole = True
 
     def __init__(self, n_threads: int) -> None:
         self._workers = Workers(n_threads)
@@ -126,12 +128,11 @@ class CpuBackend:
 
     # The start of a tree.
 
-    def begin(self, data: HostArray, bins: Bins, target: Target) -> CpuRows:
+    def begin(
+        self, data: HostArray, bins: Bins, target: Target, n_each: HostArray | None = None
+    ) -> CpuRows:
         self._lanes.clear()  # the values have been coded
-        if target.weight is None:
-            order = np.arange(target.n_rows, dtype=np.int32)
-        else:
-            order = np.flatnonzero(target.weight).astype(np.int32)
+        order, start, n_rows = at_roots(target, n_each)
         n_classes = target.channels.n_scored if target.label is not None else 0
         label_dtype = np.uint8 if n_classes <= 256 else np.int32
         return CpuRows(
@@ -143,9 +144,12 @@ class CpuBackend:
             weight=NONE if target.weight is None else target.weight,
             value=np.empty((0, 0), np.int64) if target.value is None else target.value,
             order=order,
-            start=np.zeros(1, np.int64),
-            n_rows=np.array([len(order)], np.int64),
+            start=start,
+            n_rows=n_rows,
         )
+
+    def take_rows(self, data: HostArray, row: HostArray) -> HostArray:
+        return np.take(data, row, axis=1)
 
     # Boosting.
 

@@ -33,7 +33,7 @@ from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
 from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
-from gputree.backends.row_lists import dispersed_lists
+from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
@@ -71,6 +71,7 @@ class CudaBackend:
     """Trees by CUDA kernels."""
 
     name = "cuda"
+    grows_whole = False
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
         self._device = device
@@ -138,13 +139,13 @@ class CudaBackend:
 
     # The start of a tree.
 
-    def begin(self, data: CudaData, bins: Bins, target: Target) -> CudaRows:
-        if target.weight is None:
-            order = np.arange(target.n_rows, dtype=np.int32)
-        else:
-            order = np.flatnonzero(target.weight).astype(np.int32)
-        start, n_rows = np.zeros(1, np.int64), np.array([len(order)], np.int64)
-        return attached(self._launches, data, bins, target, order, start, n_rows)
+    def begin(
+        self, data: CudaData, bins: Bins, target: Target, n_each: HostArray | None = None
+    ) -> CudaRows:
+        return attached(self._launches, data, bins, target, *at_roots(target, n_each))
+
+    def take_rows(self, data: CudaData, row: HostArray) -> CudaData:
+        return cuda_route.copied(self._launches, data, row, keeps=False)
 
     # Boosting.
 
@@ -332,7 +333,7 @@ class CudaBackend:
         number = rows.target.n_rows + np.arange(len(row))
         order, start, n_rows = dispersed_lists(*listed, nodes, number, node)
         target = with_copies(rows.target, row, weight)
-        data = cuda_route.with_copies(self._launches, rows.data, row)
+        data = cuda_route.copied(self._launches, rows.data, row, keeps=True)
         return attached(self._launches, data, rows.bins, target, order, start, n_rows)
 
     def grow_whole(

@@ -114,14 +114,15 @@ def codes_of(launches: Launches, rows: CudaRows, row: HostArray, feature: HostAr
     return dev.download(found).astype(np.int64)
 
 
-def with_copies(launches: Launches, data: CudaData, row: HostArray) -> CudaData:
-    """The codes with those of some rows once more; without a copy by columns."""
-    dev, n_rows = launches.device, data.n_rows + len(row)
+def copied(launches: Launches, data: CudaData, row: HostArray, *, keeps: bool) -> CudaData:
+    """The codes of some rows, after those of all rows if it `keeps` them; not by columns."""
+    n_kept = data.n_rows if keeps else 0
+    dev, n_rows = launches.device, n_kept + len(row)
     longer = dev.empty(n_rows * data.row_words, np.uint32)
     launches.over(
         route.copy_rows,
         n_rows * data.row_words,
-        data.n_rows * data.row_words,
+        n_kept * data.row_words,
         len(row),
         dev.upload(row.astype(np.int32)),
         data.row_words,

@@ -2,8 +2,20 @@
 
 import numpy as np
 
+from gputree.data.target import Target
 from gputree.dtypes import HostArray
 from gputree.runs import begins, spread_out
+
+
+def at_roots(target: Target, n_each: HostArray | None) -> tuple[HostArray, HostArray, HostArray]:
+    """Rows, where those of each root begin, and how many it has; one root has all with a weight."""
+    if n_each is None:
+        every = np.arange(target.n_rows)
+        order = every if target.weight is None else np.flatnonzero(target.weight)
+        n_each = np.array([len(order)])
+    else:
+        order = np.arange(int(n_each.sum()))
+    return order.astype(np.int32), begins(n_each), n_each.astype(np.int64)
 
 
 def with_room(start: HostArray, n_rows: HostArray, n_nodes: int) -> tuple[HostArray, HostArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gputree.data.table import Kind
-from gputree.dtypes import FEATURE, HostArray
+from gputree.dtypes import FEATURE, HostArray, code_dtype
 
 
 def midpoint(below: HostArray, above: HostArray) -> HostArray:
@@ -78,6 +78,11 @@ class Bins:
     def width(self) -> int:
         """Places in the histogram of one node and channel."""
         return int(self.offset[-1])
+
+    @property
+    def code_bytes(self) -> int:
+        """What the code of one cell takes."""
+        return np.dtype(code_dtype(int(self.n_codes.max()))).itemsize
 
     @cached_property
     def _below(self) -> HostArray:

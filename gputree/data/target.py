@@ -5,6 +5,7 @@ the total weight, so that no total reaches 2**53: every sum is exact, and exact 
 Scaling by a power of two loses nothing, and whole-numbered weights stay what they are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -202,6 +203,20 @@ def drawn_target(
     channels = replace(channels, output_shift=shifts, point_shift=shifts)
     value = point.astype(SUM) * whole
     return replace(target, channels=channels, weight=whole, point=point, value=value)
+
+
+def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Target:
+    """Some rows of each of several targets of the same channels, one target after another."""
+    first = targets[0]
+
+    def joined(name: str) -> HostArray | None:
+        parts = [getattr(target, name) for target in targets]
+        if all(part is None for part in parts):
+            return None
+        some = zip(parts, rows, strict=True)
+        return np.concatenate([part[..., own] for part, own in some], axis=-1)
+
+    return Target(first.channels, *(joined(name) for name in ("weight", "label", "point", "value")))
 
 
 def weights_of(target: Target) -> HostArray:

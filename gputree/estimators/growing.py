@@ -13,13 +13,23 @@ from gputree.data.dataset import Dataset
 from gputree.data.target import Target, weights_of
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
-from gputree.growth.builder import Grown, Start, grow, grow_whole
+from gputree.growth.builder import (
+    Grown,
+    Start,
+    can_grow_together,
+    grow,
+    grow_together,
+    grow_whole,
+)
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
+
+
+MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
 
 
 class Growing:
@@ -79,10 +89,13 @@ class Growing:
     def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
         """A tree for each target, by the random draws of its seed, in their order.
 
-        As many are grown together as a backend has use for.
+        As many are grown together as the budget has room for the codes of their rows.
         """
         pairs = zip(targets, seeds, strict=True)
-        at_once = 2 * self.backend.n_lanes
+        dataset = self.dataset
+        n_bytes = dataset.n_rows * dataset.n_features * dataset.bins.code_bytes
+        n_fitting = min(self.budget // n_bytes, MOST_TOGETHER)
+        at_once = max(n_fitting, 2 * self.backend.n_lanes)
         while batch := list(itertools.islice(pairs, at_once)):
             yield from self._grow_together(batch)
 
@@ -95,24 +108,35 @@ class Growing:
 
     def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:
         rules = [self._rules_of(target, seed) for target, seed in batch]
-        whole = None
-        # Rules that rate features hold arrays, and are not for whole trees anyway.
+        all_grown = None
+        # Rules that rate features hold arrays, which do not compare.
         if not rules[0].is_rated and all(
             replace(own, seed=rules[0].seed) == rules[0] for own in rules
         ):
-            data, bins = self.dataset.data, self.dataset.bins
-            starts = [
-                Start(self.backend.begin(data, bins, target), target.channels, target.totals)
-                for target, _ in batch
-            ]
-            each = [own.seed for own in rules]
-            whole = grow_whole(self.backend, starts, bins, rules[0], each, self.budget)
-        if whole is None:
+            all_grown = self._grow_alike([target for target, _ in batch], rules)
+        if all_grown is None:
             for target, seed in batch:
                 yield self.grow(target, seed)
             return
-        for grown, (target, _), own in zip(whole, batch, rules, strict=True):
+        for grown, (target, _), own in zip(all_grown, batch, rules, strict=True):
             yield self._finished(grown, target, own)
+
+    def _grow_alike(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
+        """Trees of the same rules but for the seed; None where they cannot share their growth."""
+        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
+        seeds = [own.seed for own in rules]
+        if backend.grows_whole:
+            starts = [
+                Start(backend.begin(data, bins, target), target.channels, target.totals)
+                for target in targets
+            ]
+            whole = grow_whole(backend, starts, bins, rules[0], seeds, self.budget)
+            if whole is not None:
+                return whole
+        are_alike = all(target.channels == targets[0].channels for target in targets)
+        if len(targets) == 1 or not are_alike or not can_grow_together(rules[0]):
+            return None
+        return grow_together(backend, data, bins, targets, rules[0], seeds, self.budget)
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules
@@ -122,7 +146,9 @@ class Growing:
 
     def _finished(self, grown: Grown, target: Target, rules: Rules) -> Tree:
         backend, estimator = self.backend, self._estimator
-        leaf = np.empty(0) if target.label is not None else backend.leaves(grown.rows)
+        leaf = np.empty(0)
+        if target.label is None:
+            leaf = backend.leaves(grown.rows) if grown.leaf is None else grown.leaf
         at_values = estimator.thresholds == "value"
         how = Finish(self._impurity, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes

@@ -1,4 +1,4 @@
-"""Grow one tree.
+"""Grow one tree, or several in one frontier.
 
 Knows trees and the contract; must not know devices, arrays on devices, or formulas.
 """
@@ -11,8 +11,8 @@ import numpy as np
 from gputree import sampling
 from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
 from gputree.data.bins import Bins
-from gputree.data.target import Channels, Target
-from gputree.dtypes import HostArray
+from gputree.data.target import Channels, Target, joined_target, weights_of
+from gputree.dtypes import OUTSIDE, HostArray
 from gputree.formulas import HOST
 from gputree.growth.constraints import Kept
 from gputree.growth.draft import Draft, Layout
@@ -31,6 +31,7 @@ class Grown:
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
     kept: Kept | None = None  # constraints, and what values they leave to each node
+    leaf: HostArray | None = None  # (rows,) the last node of each, where rows are of many trees
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class Start:
 
     rows: Rows
     channels: Channels
-    totals: HostArray  # (channels,)
+    totals: HostArray  # (channels,), or (roots, channels)
     n_rows: int = 0  # where the channels do not tell
+    keys: HostArray | None = None  # (roots,) what draws follow from; None: the seed of the rules
 
 
 def grow(
@@ -61,11 +63,52 @@ def grow_from(
 ) -> Grown:
     """Grow one tree from rows at its root."""
     growth = _Growth(backend, start, bins, rules, budget, unknown or Learned())
-    growth.search(np.zeros(1, np.int64), None)
-    while (batch := growth.queue.pop(growth.frontier)) is not None:
-        growth.split(batch)
+    growth.go_on()
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
     return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.kept)
+
+
+def can_grow_together(rules: Rules) -> bool:
+    """Whether nodes of several trees may share a frontier.
+
+    Leaf by leaf each tree has turns of its own, and rows that are divided need a table of theirs.
+    """
+    is_divided = rules.missing in ("fractional", "surrogate")
+    return rules.max_leaves is None and rules.constraints is None and not is_divided
+
+
+def grow_together(
+    backend: Backend,
+    data: Data,
+    bins: Bins,
+    targets: Sequence[Target],
+    rules: Rules,
+    seeds: Sequence[int],
+    budget: int,
+) -> list[Grown]:
+    """Grow a tree on the rows of each target, all in one frontier.
+
+    The codes of the rows that take part lie side by side, tree after tree. All targets have the
+    same channels.
+    """
+    row = [np.flatnonzero(weights_of(target)) for target in targets]
+    joined = joined_target(targets, row)
+    n_each = np.array([len(each) for each in row])
+    rows = backend.begin(backend.take_rows(data, np.concatenate(row)), bins, joined, n_each)
+    totals = np.stack([target.totals for target in targets])
+    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
+    start = Start(rows, joined.channels, totals, keys=keys)
+    growth = _Growth(backend, start, bins, rules, budget, Learned())
+    growth.go_on()
+    leaves = np.split(backend.leaves(growth.rows), np.cumsum(n_each)[:-1])
+    is_split = growth.queue.kept(growth.draft.n_nodes)
+    grown = []
+    for root, (target, own, ends) in enumerate(zip(targets, row, leaves, strict=True)):
+        leaf = np.full(target.n_rows, OUTSIDE, ends.dtype)
+        leaf[own] = ends
+        layout = growth.draft.layout(is_split, root)
+        grown.append(Grown(growth.draft, layout, growth.rows, growth.peak_bytes, leaf=leaf))
+    return grown
 
 
 def grow_whole(
@@ -109,7 +152,8 @@ class _Growth:
         self.backend, self.rules = backend, rules
         self.bins = bins
         self.rows = start.rows
-        self.draft = Draft(bins, start.channels, start.totals, rules.seed, start.n_rows)
+        keys = sampling.root_key(rules.seed) if start.keys is None else start.keys
+        self.draft = Draft(bins, start.channels, start.totals, keys, start.n_rows)
         self.kept: Kept | None = None
         if rules.constraints is not None:
             unit = float(np.ldexp(1.0, -start.channels.weight_shift))
@@ -135,6 +179,12 @@ class _Growth:
         self.frontier = budget // 8
         self.peak_bytes = 0
 
+    def go_on(self) -> None:
+        """Grow from the roots to the end."""
+        self._search_in_parts(np.arange(self.draft.n_nodes))
+        while (batch := self.queue.pop(self.frontier)) is not None:
+            self.split(batch)
+
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
         moves = self.draft.divide(batch.node)
@@ -147,11 +197,14 @@ class _Growth:
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
-        children = moves.children
-        while children.size:
-            n = n_within(self._bytes_of(children), self.budget // 4)
-            self.search(children[:n], None)
-            children = children[n:]
+        self._search_in_parts(moves.children)
+
+    def _search_in_parts(self, nodes: HostArray) -> None:
+        """Search nodes by sums of their own, as many at a time as the budget allows."""
+        while nodes.size:
+            n = n_within(self._bytes_of(nodes), self.budget // 4)
+            self.search(nodes[:n], None)
+            nodes = nodes[n:]
 
     def search(self, nodes: HostArray, above: Batch | None) -> None:
         """Find the best splits of some nodes and queue those that will be split.

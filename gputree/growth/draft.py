@@ -35,27 +35,32 @@ class Draft:
     """Growing arrays, one entry a node."""
 
     def __init__(
-        self, bins: Bins, channels: Channels, totals: HostArray, seed: int, n_rows: int = 0
+        self, bins: Bins, channels: Channels, totals: HostArray, key: HostArray, n_rows: int = 0
     ) -> None:
+        """`totals` are the sums of the root, (channels,), and `key` what its draws follow from.
+
+        With several rows of sums and as many keys, there are several roots.
+        """
         self.bins = bins
         self.channels = channels
-        self.n_nodes = 1
+        n_roots = len(key)
+        self.n_nodes = n_roots
         self._fields: dict[str, HostArray] = {
-            "sums": totals[None, :].copy(),
-            "key": sampling.root_key(seed),
-            "depth": np.zeros(1, np.int64),
-            "parent": np.full(1, UNSPLIT),
-            "first_child": np.full(1, UNSPLIT),
-            "n_children": np.full(1, 2),
-            "score": np.full(1, -np.inf),
-            "feature": np.full(1, -1, FEATURE),
-            "code": np.zeros(1, np.int64),
-            "next_code": np.zeros(1, np.int64),
-            "missing_slot": np.zeros(1, SLOT),
-            "left": np.zeros((1, channels.n), SUM),
-            "table_at": np.full(1, NO_TABLE),
-            "children_at": np.zeros(1, np.int64),
-            "counted": np.full(1, n_rows),
+            "sums": totals.reshape(n_roots, -1).copy(),
+            "key": key,
+            "depth": np.zeros(n_roots, np.int64),
+            "parent": np.full(n_roots, UNSPLIT),
+            "first_child": np.full(n_roots, UNSPLIT),
+            "n_children": np.full(n_roots, 2),
+            "score": np.full(n_roots, -np.inf),
+            "feature": np.full(n_roots, -1, FEATURE),
+            "code": np.zeros(n_roots, np.int64),
+            "next_code": np.zeros(n_roots, np.int64),
+            "missing_slot": np.zeros(n_roots, SLOT),
+            "left": np.zeros((n_roots, channels.n), SUM),
+            "table_at": np.full(n_roots, NO_TABLE),
+            "children_at": np.zeros(n_roots, np.int64),
+            "counted": np.full(n_roots, n_rows),
         }
         self._tables: list[Tables] = []
         self._table_ends = 0
@@ -66,7 +71,7 @@ class Draft:
     @classmethod
     def of(cls, bins: Bins, channels: Channels, whole: Whole) -> "Draft":
         """A tree that a backend has grown by itself."""
-        draft = cls(bins, channels, whole.sums[0], 0)
+        draft = cls(bins, channels, whole.sums[0], np.zeros(1, np.uint64))
         draft._reserve(len(whole.feature))
         draft.n_nodes = len(whole.feature)
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
@@ -129,9 +134,9 @@ class Draft:
         start = begins(n_codes)
         return Moves(nodes, feature, first, n_children, start, self.slots(nodes), n_rows)
 
-    def layout(self, is_split: HostArray) -> Layout:
+    def layout(self, is_split: HostArray, root: int = 0) -> Layout:
         """Number the tree whose inner nodes are given, breadth-first."""
-        order = [np.zeros(1, np.int64)]
+        order = [np.array([root])]
         while (inner := order[-1][is_split[order[-1]]]).size:
             n = self.n_children[inner]
             order.append(spread_out(self.first_child[inner], n))
@@ -140,10 +145,14 @@ class Draft:
         first_child = np.where(is_split[node], 1 + begins(n_children), UNSPLIT)
         place = np.full(self.n_nodes, UNSPLIT)
         place[node] = np.arange(len(node))
-        # A parent has a lower number than its children, so one sweep hands places down.
-        for number in np.flatnonzero(place < 0).tolist():
-            place[number] = place[self.parent[number]]
+        # Nodes below a leaf have its place; other roots, and what is below them, have none.
+        while (below := np.flatnonzero(self._lacks(place))).size:
+            place[below] = place[self.parent[below]]
         return Layout(node, first_child, n_children, place)
+
+    def _lacks(self, place: HostArray) -> HostArray:
+        """Which nodes have no place, and a parent that has one."""
+        return np.asarray((place < 0) & (self.parent >= 0) & (place[self.parent] >= 0))
 
     def moves(self, layout: Layout) -> Iterator[Moves]:
         """How rows move that go down the finished tree, one depth after another."""

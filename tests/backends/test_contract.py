@@ -92,11 +92,16 @@ def coded(column, n_values=None):
 
 def start(backend, columns, target, n_values=None):
     """Rows at the root, with the given codes."""
+    return backend.begin(*encoded(backend, columns, n_values), target)
+
+
+def encoded(backend, columns, n_values=None):
+    """A table with the given codes, and its bins."""
     bins = Bins(tuple(coded(column, n_values) for column in columns))
     table = numeric(*(np.array([NAN if c is None else c for c in column]) for column in columns))
     data = backend.reserve(len(columns), table.n_rows, int(bins.n_codes.max()))
     backend.encode(data, 0, backend.hold(table.columns), bins.features)
-    return backend.begin(data, bins, target)
+    return data, bins
 
 
 def classes(*label, weight=None):
@@ -612,6 +617,20 @@ def test_rows_without_weight_stay_outside(summing):
     there = summing.route(rows, to_two(0, 0, 1, [0, 1]))
     assert summing.leaves(there).tolist() == [1, OUTSIDE, 2, OUTSIDE]
     assert sums_of(summing.tally(there, np.array([1, 2])))[:, -1].tolist() == [[1, 0], [0, 1]]
+
+
+def test_trees_grow_together_from_roots_of_their_own(summing):
+    data, bins = encoded(summing, [[0, 1, 2, 1]])
+    target = classes(0, 1, 1, 0, 1)
+    taken = summing.take_rows(data, np.array([2, 0, 3, 3, 1]))
+    rows = summing.begin(taken, bins, target, np.array([2, 3]))
+    assert summing.leaves(rows).tolist() == [0, 0, 1, 1, 1]
+    assert_array_equal(
+        sums_of(summing.tally(rows, np.array([1, 0]))),
+        [[[0, 1, 0], [0, 2, 0]], [[0, 0, 1], [1, 0, 0]]],
+    )
+    moved = summing.route(rows, to_two(1, 0, 2, [0, 1, 1]))
+    assert summing.leaves(moved).tolist() == [0, 0, 3, 3, 3]
 
 
 def test_leaves_are_plain_host_integers(backend):

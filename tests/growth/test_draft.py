@@ -22,7 +22,7 @@ BINS = Bins((feature(3), feature(2, has_missing=True)))
 
 
 def draft(*totals):
-    return Draft(BINS, Channels(len(totals), True, False), np.array(totals), seed=4)
+    return Draft(BINS, Channels(len(totals), True, False), np.array(totals), sampling.root_key(4))
 
 
 def note(growing, node, left, **split):

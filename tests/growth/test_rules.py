@@ -27,7 +27,7 @@ VALUES = Channels(1, False, False, 0, (0,), (0.0,))
 
 
 def draft(channels, *totals):
-    return Draft(BINS, channels, np.array(totals), seed=1)
+    return Draft(BINS, channels, np.array(totals), sampling.root_key(1))
 
 
 def may_split(growing, **rules):
