@@ -18,12 +18,13 @@ from gputree.backends.workers import Workers
 from gputree.data.table import Table
 from gputree.dtypes import STAY, HostArray
 from gputree.kernels.cpu import predict, predict_many
-from gputree.runs import begins, within
+from gputree.runs import begins, owners, within
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 MOST_CUTS = int(predict_many.HIGHEST) - 1  # of a feature; its codes are 0 .. n_cuts, or HIGHEST
 MOST_COLUMNS = int(predict_many.COLUMN) + 1
+MOST_NEAR = 4096  # words of a tree that leave room for codes in the cache nearest to a core
 
 
 def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
@@ -57,9 +58,9 @@ def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -
     total = np.tile(np.asarray(start, np.float64), (table.n_rows, 1))
     for part, matrix, place in _parts(stack, table):
         kernels = predict_many.sum_leaves, predict_many.walked_sum_leaves
-        output = stack.column[part.first_tree : part.first_tree + len(part.root)]
-        value = stack.value[stack.root[part.first_tree] :]
-        _run(workers, kernels, part, matrix, place, value, output, total)
+        own = slice(part.first_tree, part.first_tree + len(part.root))
+        added = stack.root[own], stack.value, stack.column[own]
+        _run(workers, kernels, part, matrix, place, *added, total)
     return total
 
 
@@ -69,7 +70,8 @@ class Coded:
 
     first_tree: int
     root: HostArray  # (trees,) in `word`
-    word: HostArray  # (nodes,)
+    word: HostArray  # (nodes and gaps,)
+    number: HostArray  # (nodes and gaps,) the node of each word in its tree
     least_depth: HostArray  # (trees,) of a leaf
     feature: HostArray  # (columns,)
     is_high: HostArray  # (columns,) whether missing values lie above all others, not below
@@ -77,10 +79,16 @@ class Coded:
     n_steps: HostArray  # (columns,) of a search among 2 ** n_steps - 1 cuts
     cut: dict[str, HostArray]  # by the dtype of the values
 
+    @property
+    def block(self) -> int:
+        """Rows that walk together."""
+        largest = int(np.diff(self.root, append=len(self.word)).max())
+        return predict_many.BLOCK_ROWS if largest <= MOST_NEAR else predict_many.LARGE_BLOCK_ROWS
+
     def arguments(self, place: HostArray, dtype: Any) -> tuple[Any, ...]:
         feature, cut = place[self.feature], self.cut[np.dtype(dtype).str[1:]]
         columns = feature, self.is_high, self.first_cut, self.n_steps, cut
-        return columns, self.word, self.root, self.least_depth
+        return self.block, columns, self.word, self.number, self.root, self.least_depth
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ class Walked:
     root: HostArray  # (trees,)
     feature: HostArray  # (nodes,)
     others: tuple[HostArray, ...]  # (nodes,) what `predict.walk` asks for beside the columns
+    block = predict_many.BLOCK_ROWS
 
     def arguments(self, place: HostArray, dtype: Any) -> tuple[Any, ...]:
         return (place[self.feature], *self.others), self.root
@@ -124,7 +133,7 @@ def _run(
     """Call the kernel for coded trees or the one for others."""
     kernel = kernels[isinstance(part, Walked)]
     given = part.arguments(place, matrix.dtype)
-    workers.run(kernel, len(matrix), matrix, *given, *args, least=predict_many.BLOCK_ROWS)
+    workers.run(kernel, len(matrix), matrix, *given, *args, least=part.block)
 
 
 def matrix_of(table: Table) -> HostArray:
@@ -200,9 +209,17 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
     number = np.full(len(feature), predict_many.HIGHEST, np.uint64)
     place = np.searchsorted(used, feature[by_cut])  # of its feature
     number[by_cut] = np.cumsum(is_new) - 1 - begins(n_cuts)[place]
-    itself = within(np.array([tree.n_nodes for tree in trees], np.int64))
-    child = np.where(child >= 0, child, itself).astype(np.uint64)
-    word = child << predict_many.CHILD_BITS | number << predict_many.NUMBER_BITS | column
+    n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
+    near = np.concatenate([_near(tree) for tree in trees])  # the place of each node
+    first_node, root = begins(n_nodes), begins(n_nodes + 1)  # a place after each root is empty
+    tree_of = owners(n_nodes)
+    below = near[np.where(child >= 0, child, 0) + first_node[tree_of]]
+    below = np.where(child >= 0, below, near).astype(np.uint64)
+    at = near + root[tree_of]
+    word = np.zeros(int((n_nodes + 1).sum()), np.uint64)
+    word[at] = below << predict_many.CHILD_BITS | number << predict_many.NUMBER_BITS | column
+    number_of = np.zeros(len(word), np.int32)
+    number_of[at] = within(n_nodes)
     n_steps = np.ceil(np.log2(n_cuts + 1)).astype(np.int64)
     first_cut = begins(1 << n_steps)
     cut = np.full(int((1 << n_steps).sum()), np.inf)
@@ -210,8 +227,9 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
     own = np.searchsorted(used, column_key // 2)
     yield Coded(
         first,
-        stack.root[first:last] - stack.root[first],
+        root,
         word,
+        number_of,
         np.array([tree.depth[tree.is_leaf].min() for tree in trees]),
         column_key // 2,
         column_key % 2 == 1,
@@ -219,6 +237,12 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
         n_steps[own],
         {"f8": cut, "f4": _rounded_down(cut)},
     )
+
+
+def _near(tree: Tree) -> HostArray:
+    place = np.empty(tree.n_nodes, np.int64)
+    predict_many.lay_out(tree.first_child, tree.n_rows, place)
+    return place
 
 
 def _rounded_down(cut: HostArray) -> HostArray:

@@ -14,7 +14,9 @@ from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.predict import walk
 
 LANES = 8
-BLOCK_ROWS = 256  # with 56 columns their codes take 28 KB; 1024 rows are no quicker
+BLOCK_ROWS = 256  # with 56 columns their codes take 28 KB, the cache nearest to a core
+# Of trees that are too large for that cache, so that each is read by many rows once it has come.
+LARGE_BLOCK_ROWS = 16_384
 HIGHEST = np.uint16(65_535)  # above all thresholds: missing values that go to the second child
 COLUMN = np.uint64(0xFFFF)
 NUMBER_BITS = np.uint64(16)
@@ -56,6 +58,29 @@ def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, place, code):
 
 
 @kernel
+def lay_out(first_child, n_rows, place):
+    """Where each node of a tree goes, so that a row finds its next nodes near by.
+
+    Two children lie side by side, and behind them what is below the one that more rows go to; the
+    place after the root stays empty, so that no pair is on two lines of the cache.
+    """
+    n_nodes = first_child.shape[0]
+    todo = np.empty(n_nodes, np.int64)
+    todo[0], place[0] = 0, 0
+    n_todo, at = 1, 2
+    while n_todo > 0:
+        n_todo -= 1
+        child = first_child[todo[n_todo]]
+        if child < 0:
+            continue
+        place[child], place[child + 1] = at, at + 1
+        at += 2
+        heavier = child if n_rows[child] >= n_rows[child + 1] else child + 1
+        todo[n_todo], todo[n_todo + 1] = 2 * child + 1 - heavier, heavier
+        n_todo += 2
+
+
+@kernel
 def descend(word, least_depth, code, n_rows, node):
     """The leaf of each row of codes; none is less than `least_depth` splits away from the root.
 
@@ -89,33 +114,45 @@ def add_values(node, value, output, total):
 
 
 @kernel
-def leaves_of(begin, end, matrix, columns, word, root, least_depth, leaf):
-    """leaf[row, tree], for rows of a matrix (rows, features)."""
-    code = np.empty((BLOCK_ROWS, columns[0].shape[0]), np.uint16)
-    place = np.empty(BLOCK_ROWS, np.int32)
-    node = np.empty(BLOCK_ROWS, np.uint64)
-    for first in range(begin, end, BLOCK_ROWS):
-        n_rows = min(BLOCK_ROWS, end - first)
+def leaves_of(begin, end, matrix, block, columns, word, number, root, least_depth, leaf):
+    """leaf[row, tree], for rows of a matrix (rows, features), a block of rows at a time.
+
+    The node of a word is number[word].
+    """
+    block = min(block, -(-(end - begin) // LANES) * LANES)
+    code = np.empty((block, columns[0].shape[0]), np.uint16)
+    place = np.empty(block, np.int32)
+    node = np.empty(block, np.uint64)
+    for first in range(begin, end, block):
+        n_rows = min(block, end - first)
         code_rows(matrix[first : first + n_rows], *columns, place, code)
         for tree in range(root.shape[0]):
             descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
+            numbers = number[root[tree] :]
             for row in range(n_rows):
-                leaf[first + row, tree] = node[row]
+                leaf[first + row, tree] = numbers[node[row]]
 
 
 @kernel
-def sum_leaves(begin, end, matrix, columns, word, root, least_depth, value, output, total):
-    """Add value[root[tree] + leaf] to total[row, output[tree]:], tree after tree."""
-    code = np.empty((BLOCK_ROWS, columns[0].shape[0]), np.uint16)
-    place = np.empty(BLOCK_ROWS, np.int32)
-    node = np.empty(BLOCK_ROWS, np.uint64)
-    for first in range(begin, end, BLOCK_ROWS):
-        n_rows = min(BLOCK_ROWS, end - first)
+def sum_leaves(
+    begin, end, matrix, block, columns, word, number, root, least_depth, first_node, value, output,
+    total,
+):  # fmt: skip
+    """Add value[first_node[tree] + leaf] to total[row, output[tree]:], tree after tree."""
+    block = min(block, -(-(end - begin) // LANES) * LANES)
+    code = np.empty((block, columns[0].shape[0]), np.uint16)
+    place = np.empty(block, np.int32)
+    node = np.empty(block, np.uint64)
+    for first in range(begin, end, block):
+        n_rows = min(block, end - first)
         code_rows(matrix[first : first + n_rows], *columns, place, code)
         for tree in range(root.shape[0]):
             descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
+            numbers = number[root[tree] :]
+            for row in range(n_rows):
+                node[row] = numbers[node[row]]
             sums = total[first : first + n_rows]
-            add_values(node, value[root[tree] :], output[tree], sums)
+            add_values(node, value[first_node[tree] :], output[tree], sums)
 
 
 @kernel
@@ -141,7 +178,7 @@ def walked_leaves_of(begin, end, matrix, nodes, root, leaf):
 
 
 @kernel
-def walked_sum_leaves(begin, end, matrix, nodes, root, value, output, total):
+def walked_sum_leaves(begin, end, matrix, nodes, root, first_node, value, output, total):
     """The same as `sum_leaves` for trees of any kind."""
     node = np.empty(BLOCK_ROWS, np.int64)
     for first in range(begin, end, BLOCK_ROWS):
@@ -149,4 +186,4 @@ def walked_sum_leaves(begin, end, matrix, nodes, root, value, output, total):
         sums = total[first : min(first + BLOCK_ROWS, end)]
         for tree in range(root.shape[0]):
             walk_tree(root[tree], block, nodes, node)
-            add_values(node, value[root[tree] :], output[tree], sums)
+            add_values(node, value[first_node[tree] :], output[tree], sums)
