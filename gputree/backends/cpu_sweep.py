@@ -233,8 +233,13 @@ class _Tree:
         self.is_divided[wave] = 1  # for good: they keep no rows
         count = np.zeros((self.n_chunks, len(children)), np.int64)
         base = np.uint64(children[0])
-        args = self.rows.code, base, self.node, self.moved, self.n_moved, count
-        self._run(sweep.move, self.is_divided, self.record, *args)
+        args = self.record, self.rows.code, base, self.node
+        if int(self.field["n_rows"][wave].sum()) == len(self.node):
+            self._run(sweep.move_all, *args, count)
+            self.n_moved[:] = CHUNK_ROWS
+            self.n_moved[-1] = len(self.node) - (self.n_chunks - 1) * CHUNK_ROWS
+        else:
+            self._run(sweep.move, self.is_divided, *args, self.moved, self.n_moved, count)
         self.field["n_rows"][children] = count.sum(axis=0)
 
     def _tally(self, children: HostArray, tallied: HostArray, place: HostArray) -> None:

@@ -18,28 +18,42 @@ NEVER = 0xFFFF
 
 
 @kernel
-def move(begin, end, step, is_divided, record, code, base, node, moved, n_moved, count):
-    """Rows of divided nodes to children, which have the numbers from `base` on.
+def child_of(record, here):
+    """The number of the child to which a record sends a code."""
+    is_beyond = np.uint64(here > ((record >> CUT) & NUMBER))
+    is_usual = np.uint64(here != ((record >> EXCEPTION) & NUMBER))
+    return (record >> CHILD) + (is_beyond & is_usual)
 
-    Lists those rows by their place in the chunk, and counts them for each child.
-    """
+
+@kernel
+def move_all(begin, end, step, record, code, base, node, count):
+    """All rows to children, which have the numbers from `base` on; counts them for each child."""
     for chunk in range(begin, end):
         first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
-        nodes, list_of = node[first:last], moved[chunk]
+        nodes, counts = node[first:last], count[chunk]
+        # Without a branch: where a row goes cannot be predicted.
+        for i in range(last - first):
+            own = record[nodes[i]]
+            to = child_of(own, np.uint64(code[own & NUMBER, first + i]))
+            nodes[i] = to
+            counts[to - base] += 1
+
+
+@kernel
+def move(begin, end, step, is_divided, record, code, base, node, moved, n_moved, count):
+    """Rows of divided nodes to children, and lists of those rows by their place in the chunk."""
+    for chunk in range(begin, end):
+        first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
+        nodes, list_of, counts = node[first:last], moved[chunk], count[chunk]
         n = 0
-        # Without branches: where a row is and where it goes cannot be predicted.
         for i in range(last - first):
             list_of[n] = i
             n += is_divided[nodes[i]]
         n_moved[chunk] = n
-        counts = count[chunk]
         for k in range(n):
             i = list_of[k]
             own = record[nodes[i]]
-            here = np.uint64(code[own & NUMBER, first + i])
-            is_beyond = np.uint64(here > ((own >> CUT) & NUMBER))
-            is_usual = np.uint64(here != ((own >> EXCEPTION) & NUMBER))
-            to = (own >> CHILD) + (is_beyond & is_usual)
+            to = child_of(own, np.uint64(code[own & NUMBER, first + i]))
             nodes[i] = to
             counts[to - base] += 1
 
@@ -49,16 +63,24 @@ def enlist(
     begin, end, step, moved, n_moved, node, base, is_listed, cell_of, word, place, cell, amount,
     n_listed,
 ):  # fmt: skip
-    """The rows of listed children among those that moved, where their sums begin, their words."""
+    """The rows of listed children among those that moved, where their sums begin, their words.
+
+    A chunk of which all rows moved has no list of them.
+    """
     for chunk in range(begin, end):
         first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
         nodes, words = node[first:last], word[first:last]
-        moves, places = moved[chunk, : n_moved[chunk]], place[chunk]
-        cells, amounts = cell[chunk], amount[chunk]
+        places, cells, amounts = place[chunk], cell[chunk], amount[chunk]
         n = 0
-        for k in range(moves.shape[0]):
-            places[n] = moves[k]
-            n += is_listed[nodes[moves[k]] - base]
+        if n_moved[chunk] == last - first:
+            for i in range(last - first):
+                places[n] = i
+                n += is_listed[nodes[i] - base]
+        else:
+            moves = moved[chunk, : n_moved[chunk]]
+            for k in range(moves.shape[0]):
+                places[n] = moves[k]
+                n += is_listed[nodes[moves[k]] - base]
         for k in range(n):
             cells[k] = cell_of[nodes[places[k]] - base]
             amounts[k] = words[places[k]]
