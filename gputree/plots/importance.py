@@ -120,7 +120,7 @@ def _importances(
         rise = model.permutation_importances_oob(X, y)
         return Importances(
             rise.importances_mean,
-            "rise of a tree's error on rows it has not seen",
+            "rise of the error out of the bag",
             rise.importances_std,
             "over trees",
         )
