@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gputree
+from gputree import pruning
 from gputree.backends.registry import BACKENDS
 
 PUBLIC = {name: getattr(gputree, name) for name in gputree.__all__}
@@ -19,7 +20,13 @@ ERRORS = {
     for name, each in PUBLIC.items()
     if inspect.isclass(each) and issubclass(each, BaseException)
 }
-EXPLAINED = {name: each for name, each in PUBLIC.items() if name not in ERRORS}
+METHODS = {name: getattr(pruning, name) for name in pruning.__all__}
+METHODS = {
+    name: each
+    for name, each in METHODS.items()
+    if issubclass(each, pruning.Method) and each is not pruning.Method
+}
+EXPLAINED = {name: each for name, each in PUBLIC.items() if name not in ERRORS} | METHODS
 ESTIMATORS = {name: each for name, each in PUBLIC.items() if hasattr(each, "get_params")}
 MODULES = [
     module.name
@@ -114,6 +121,9 @@ def test_every_choice_of_a_parameter_is_named():
     (line,) = re.findall(
         r"^backend : .*$", inspect.getdoc(gputree.DecisionTreeClassifier), re.MULTILINE
     )
+    text = section(inspect.getdoc(gputree.DecisionTreeClassifier), "Parameters")
+    (told,) = re.findall(r"^pruning : .*\n((?: .*\n)+)", text, re.MULTILINE)
+    assert all(repr(each.name) in told for each in METHODS.values())
     for backend in set(BACKENDS) - {"array_api_strict"}:  # which is for tests
         assert repr(backend) in line
 

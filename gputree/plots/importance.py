@@ -87,7 +87,7 @@ def plot_importance(
     >>> forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     >>> ax = plot_importance(forest, max_features=2, ax=Figure().subplots())
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['petal width (cm)', 'petal length (cm)']
+    ['petal length (cm)', 'petal width (cm)']
     """
     fitted(model)
     parameters.one_of("kind", kind, dict.fromkeys(KINDS))

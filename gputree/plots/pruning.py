@@ -46,7 +46,7 @@ def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('leaves', 'error')
     >>> [text.get_text() for text in ax.get_legend().get_texts()]  # doctest: +NORMALIZE_WHITESPACE
-    ['training', 'least + 1 standard error', '1 standard error: 3 leaves', 'chosen: 4 leaves',
+    ['training', 'least + 1 standard error', '1 standard error: 4 leaves', 'chosen: 7 leaves',
      'cross-validation']
     """
     parameters.one_of("by", by, dict.fromkeys(BY))
