@@ -113,3 +113,17 @@ def test_included_parts_exist():
             text = (ROOT / file).read_text(encoding="utf-8")
             assert f"--8<-- [start:{part}]" in text
             assert f"--8<-- [end:{part}]" in text
+
+
+def test_formulas_become_mathml():
+    pytest.importorskip("latex2mathml")
+    import runpy
+
+    convert = runpy.run_path(str(DOCS / "site" / "mathml.py"))["on_page_content"]
+    inline = r'<span class="arithmatex">\(p &lt; 1\)</span>'
+    apart = r'<div class="arithmatex">\[\frac{1}{2}\]</div>'
+    found = convert(f"a {inline} b {apart}")
+    assert found.startswith("a <math")
+    assert re.findall(r'display="(\w+)"', found) == ["inline", "block"]
+    assert "&#x0003C;" in found  # less than
+    assert "arithmatex" not in found
