@@ -14,8 +14,15 @@ from gputree.estimators.classic import (
     ID3Classifier,
 )
 from gputree.estimators.model_file import load
-from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
+from gputree.estimators.show import export_graphviz, export_text
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.plots import (
+    plot_boundary,
+    plot_error_curve,
+    plot_importance,
+    plot_pruning,
+    plot_tree,
+)
 from gputree.rules.classifier import RuleSetClassifier
 from gputree.verify import selftest
 from gputree.warm import warmup
@@ -46,6 +53,9 @@ __all__ = [
     "export_graphviz",
     "export_text",
     "load",
+    "plot_boundary",
+    "plot_error_curve",
+    "plot_importance",
     "plot_pruning",
     "plot_tree",
     "selftest",

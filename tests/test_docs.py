@@ -6,10 +6,12 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
 import gputree
+from gputree import pruning
 from gputree.backends.registry import BACKENDS
 
 PUBLIC = {name: getattr(gputree, name) for name in gputree.__all__}
@@ -18,7 +20,13 @@ ERRORS = {
     for name, each in PUBLIC.items()
     if inspect.isclass(each) and issubclass(each, BaseException)
 }
-EXPLAINED = {name: each for name, each in PUBLIC.items() if name not in ERRORS}
+METHODS = {name: getattr(pruning, name) for name in pruning.__all__}
+METHODS = {
+    name: each
+    for name, each in METHODS.items()
+    if issubclass(each, pruning.Method) and each is not pruning.Method
+}
+EXPLAINED = {name: each for name, each in PUBLIC.items() if name not in ERRORS} | METHODS
 ESTIMATORS = {name: each for name, each in PUBLIC.items() if hasattr(each, "get_params")}
 MODULES = [
     module.name
@@ -28,6 +36,14 @@ MODULES = [
 WITH_EXAMPLES = [
     name for name in MODULES if ">>> " in inspect.getsource(importlib.import_module(name))
 ]
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+]
+# A session (`>>>`) is compared with what it prints; other examples have to run.
+FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NEEDS = re.compile(r"<!-- needs: (\w+) -->")
 
 
 def section(doc, title):
@@ -105,6 +121,9 @@ def test_every_choice_of_a_parameter_is_named():
     (line,) = re.findall(
         r"^backend : .*$", inspect.getdoc(gputree.DecisionTreeClassifier), re.MULTILINE
     )
+    text = section(inspect.getdoc(gputree.DecisionTreeClassifier), "Parameters")
+    (told,) = re.findall(r"^pruning : .*\n((?: .*\n)+)", text, re.MULTILINE)
+    assert all(repr(each.name) in told for each in METHODS.values())
     for backend in set(BACKENDS) - {"array_api_strict"}:  # which is for tests
         assert repr(backend) in line
 
@@ -118,3 +137,62 @@ def test_the_examples_run(name):
 
 def test_there_are_examples_to_run():
     assert {"gputree.data.dataset", "gputree.estimators.trees"} <= set(WITH_EXAMPLES)
+
+
+# Pages
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A folder to write files to, and pictures that nobody has to look at."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_backend()
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    yield
+    plt.close("all")
+    plt.switch_backend(before)
+
+
+def run(code, names, page, line):
+    """Run one example with the names that those before it have left."""
+    exec(compile("\n" * line + code, page, "exec"), names)
+
+
+def compare(session, names, page, line):
+    """Run a session; what differs from it is in the captured output."""
+    test = doctest.DocTestParser().get_doctest(session, names, page, page, line)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    found = runner.run(test, clear_globs=False)
+    names.update(test.globs)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_of_a_page_run_one_after_another(page, elsewhere):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for package in NEEDS.findall(text):
+        pytest.importorskip(package)
+    names = {"__name__": "__main__"}
+    for found in FENCE.finditer(text):
+        check = run if found[1] == "python" else compare
+        check(found[2], names, page, text[: found.start()].count("\n") + 1)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_of_a_page_is_found(page):
+    """A fence that is indented, or begins in another way, would be passed over."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert len(re.findall(r"^\s*(?:```|~~~)\s*py", text, re.MULTILINE)) == len(FENCE.findall(text))
+    assert not re.search(r"^\s*```\s*$\n\s*>>> ", text, re.MULTILINE)
+
+
+def test_a_wrong_number_on_a_page_is_noticed():
+    with pytest.raises(AssertionError):
+        compare(">>> 1 + 1\n3\n", {}, "page", 0)
+
+
+def test_there_are_pages_with_examples():
+    with_examples = [page for page in PAGES if FENCE.search((ROOT / page).read_text("utf-8"))]
+    assert {"README.md", "docs/quickstart.md", "docs/howto/ci.md"} <= set(with_examples)

@@ -68,6 +68,11 @@ MAY_IMPORT = {
     },
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
+    "gputree.plots": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
+        *("gputree.ensembles", "gputree.boosting", "gputree.rules"),
+    },
     "gputree.progress": set(),
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
@@ -86,7 +91,7 @@ MAY_KNOW = {
         *("gputree.data.inputs", "gputree.estimators.base"),
     },
     "array_api_strict": set(),
-    "matplotlib": {"gputree.tree.plot"},
+    "matplotlib": {"gputree.plots.axes"},
     "pandas": set(),
     "polars": set(),
     "pyarrow": set(),

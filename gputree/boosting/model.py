@@ -14,6 +14,7 @@ from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.watch import Watch
+from gputree.data.dataset import read_weights
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
@@ -186,6 +187,34 @@ class GradientBoosting(Explainable, Ensemble):
             gained = (tree.weight * tree.gain)[inner]
             total += np.bincount(tree.feature[inner], gained, minlength=len(total))
         return total / total.sum() if total.sum() > 0 else total
+
+    def staged_loss(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """The mean loss of the first one, two, ... rounds on the rows of X with target y.
+
+        It is what `validation_score_` keeps of other rows. Huber's loss takes the size of small
+        residuals from the rows that are given.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Rows to predict.
+        y : array-like
+            Their target.
+        sample_weight : array-like, optional
+            Their weights.
+        """
+        check_is_fitted(self)
+        if callable(getattr(self, "loss", None)):
+            raise ValueError(
+                "loss is a function of slopes, whose mean loss is not known; use staged_predict"
+            )
+        table = self._table(X)
+        learned = dict(vars(self))
+        target = self._validation_target(y, table.n_rows, learned)
+        weight = _counted(read_weights(sample_weight, table.n_rows), target)
+        named = self._named(target, weight, learned)
+        for raw in self._staged_raw(table):
+            yield named.mean(target, weight, raw)
 
     def _raw(self, X: Any) -> HostArray:
         """What the trees add up to, (outputs, rows)."""

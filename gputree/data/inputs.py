@@ -38,7 +38,7 @@ def read_table(
     ----------
     X : data frame of pandas, polars or pyarrow, or array-like of shape (n_rows, n_features)
         Arrays of torch, CuPy and other array-API libraries stay in their library and on their
-        device; everything else becomes NumPy.
+        device; everything else becomes NumPy. A Table is taken as it is.
     categorical_features : 'from_dtype', None or array-like of bool, int or str
         Which columns are categorical, as in scikit-learn's histogram gradient boosting. Columns
         of a category dtype keep their declared levels and their order, others get their sorted
@@ -52,6 +52,9 @@ def read_table(
         Numeric columns as float32 or float64 with NaN for missing values, categorical ones as
         numbers of their levels.
     """
+    if isinstance(X, Table):
+        check_shape(X.n_rows, X.n_features, like)
+        return X
     frame = open_frame(X)
     if frame is not None:
         check_shape(frame.n_rows, len(frame.names), like)

@@ -14,7 +14,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
 from gputree.ensembles.inspection import permutation_importances, proximities
-from gputree.ensembles.members import Member, added
+from gputree.ensembles.members import Member, added, answers
 from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.estimators import parameters
@@ -222,6 +222,13 @@ class Averaging(Ensemble):
         table = self._table(X)
         return added(self._at(), self._members, table) / len(self._members)
 
+    def _staged_mean(self, X: Any) -> Iterator[HostArray]:
+        """The mean of the first one, two, ... trees."""
+        total: HostArray | float = 0.0
+        for n, found in enumerate(answers(self._at(), self._members, self._table(X)), 1):
+            total = total + found
+            yield total / n
+
 
 class AveragingClassifier(ClassifierMixin, Averaging):
     """Trees whose class shares are averaged."""
@@ -237,6 +244,11 @@ class AveragingClassifier(ClassifierMixin, Averaging):
         """The class of the largest mean share; the first in `classes_` if several have it."""
         mean = self._mean(X)
         return like(X, self.classes_[mean.argmax(axis=1)])
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """What the first one, two, ... trees predict."""
+        for mean in self._staged_mean(X):
+            yield like(X, self.classes_[mean.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Array:
         """The mean over all trees of the class shares in each row's leaf."""
@@ -261,6 +273,11 @@ class AveragingRegressor(RegressorMixin, Averaging):
         """The mean of all trees for each row, (n_rows,) or (n_rows, n_outputs)."""
         mean = self._mean(X)
         return like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """What the first one, two, ... trees predict."""
+        for mean in self._staged_mean(X):
+            yield like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -63,8 +63,8 @@ class Prunable(BaseEstimator):
         Parameters
         ----------
         method : str or object of `gputree.pruning`
-            'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error', 'critical_value' or
-            'pre'; `docs/pruning.md` explains them.
+            'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error', 'error_based',
+            'critical_value' or 'pre'; `docs/pruning.md` explains them.
         X : array-like or data frame, optional
             Validation rows; for 'cost_complexity' without `alpha` the rows of the training.
         y : array-like, optional

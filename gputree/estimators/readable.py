@@ -14,7 +14,6 @@ from gputree.tree.colours import node_colours
 from gputree.tree.describe import Answers, Boxes, Branches
 from gputree.tree.export import tree_text
 from gputree.tree.graphviz import tree_dot
-from gputree.tree.plot import draw
 from gputree.tree.tree import Tree
 
 
@@ -94,6 +93,8 @@ class Readable(BaseEstimator):
         fontsize: float | None = None,
     ) -> list[Any]:
         """Draw the tree with matplotlib; `gputree.plot_tree` explains the parameters."""
+        from gputree.plots.boxes import draw  # pictures know estimators, not the other way round
+
         if fontsize is not None:
             parameters.real("fontsize", fontsize, 1.0)
         boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)

@@ -1,10 +1,8 @@
-"""Trees for people: as text, as a graph, as a picture. Functions as those of sklearn.tree."""
+"""Trees for people: as text and as a graph. Functions as those of sklearn.tree."""
 
 from typing import Any
 
 from gputree.estimators.base import TreeEstimator
-from gputree.pruning.path import Path
-from gputree.pruning.plot import draw_path, draw_report
 
 
 def export_text(
@@ -128,108 +126,6 @@ def export_graphviz(
         filled=filled,
         impurity=impurity,
     )
-
-
-def plot_tree(
-    tree: TreeEstimator,
-    *,
-    feature_names: Any = None,
-    class_names: Any = None,
-    max_depth: int | None = None,
-    decimals: int = 2,
-    filled: bool = False,
-    impurity: bool = False,
-    ax: Any = None,
-    fontsize: float | None = None,
-) -> list[Any]:
-    """Draw a fitted tree with matplotlib, which has to be installed.
-
-    Parameters
-    ----------
-    tree : fitted estimator
-        The tree to show.
-    feature_names : sequence of str, optional
-        Names of the columns; those of the training table by default.
-    class_names : sequence of str, optional
-        Names of the classes in the order of `classes_`; the labels by default.
-    max_depth : int, optional
-        Show no more than so many splits above a node.
-    decimals : int, default=2
-        The decimals of thresholds, means and impurities.
-    filled : bool, default=False
-        Colour nodes by class, or by value.
-    impurity : bool, default=False
-        Show the impurity of each node.
-    ax : matplotlib Axes, optional
-        Where to draw, after what is there has been cleared; the current axes by default.
-    fontsize : float, optional
-        The size of the font; by default such that nothing overlaps.
-
-    Returns
-    -------
-    list of matplotlib Annotation
-        One a node, by number.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from gputree import DecisionTreeClassifier, plot_tree
-    >>> tree = DecisionTreeClassifier().fit([[1], [2], [3]], ["a", "b", "b"])
-    >>> figure = Figure()
-    >>> boxes = plot_tree(tree, feature_names=["length"], filled=True, ax=figure.subplots())
-    >>> print(boxes[0].get_text())
-    length
-    class b
-    3 rows, 66.7%
-    counts [1, 2]
-    >>> figure.savefig("tree.png")  # doctest: +SKIP
-    """
-    return _checked(tree).plot(
-        feature_names=feature_names,
-        class_names=class_names,
-        max_depth=max_depth,
-        decimals=decimals,
-        filled=filled,
-        impurity=impurity,
-        ax=ax,
-        fontsize=fontsize,
-    )
-
-
-def plot_pruning(what: Any, ax: Any = None) -> Any:
-    """Draw error against leaves with matplotlib, and mark the tree that was chosen.
-
-    Parameters
-    ----------
-    what : pruned estimator, or path
-        An estimator that pruned its tree, or what `cost_complexity_pruning_path` returns.
-    ax : matplotlib Axes, optional
-        Where to draw; the current axes by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from gputree import CARTClassifier, plot_pruning
-    >>> tree = CARTClassifier().fit(*load_iris(return_X_y=True))
-    >>> ax = plot_pruning(tree, ax=Figure().subplots())
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('leaves', 'error')
-    """
-    if isinstance(what, Path):
-        return draw_path(what, ax)
-    if isinstance(what, TreeEstimator):
-        report = getattr(what, "pruning_report_", None)
-        if report is None:
-            raise ValueError("the tree was not pruned, so there is nothing to show of it")
-        return draw_report(report, ax)
-    if not hasattr(what, "ccp_alphas"):
-        raise TypeError(f"a pruned tree of gputree or a path of pruning is needed; got {what!r}")
-    return draw_path(Path(what.ccp_alphas, what.n_leaves, what.impurities), ax)
 
 
 def _checked(tree: Any) -> TreeEstimator:

@@ -62,7 +62,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The price of a leaf in impurity; the weakest links up to it are cut, as in scikit-learn.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree: 'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error',
-        'critical_value' or 'pre', or an object with options.
+        'error_based', 'critical_value' or 'pre', or an object with options.
     validation_fraction : float, optional
         The share of rows that is held out from growing, for pruning to judge by. Drawn by
         `random_state`. `fit` may be given other rows instead.

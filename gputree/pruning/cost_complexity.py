@@ -115,6 +115,7 @@ class CostComplexity(Method):
             # The trees of the path themselves are asked, so no mean of their alphas is needed.
             sums += _tested(task.tree, link, task.validation, path.alpha)
             total = float(task.validation.weight.sum())
+            how = "validation rows"
         elif task.folds is not None:
             between = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), LARGEST)
             for tree, sample in task.folds(self.cv):
@@ -122,20 +123,22 @@ class CostComplexity(Method):
                 own = weakest_links(tree, account).alpha / account.total
                 sums += _tested(tree, own, sample, between)
                 total += float(sample.weight.sum())
+            how = "cross-validation"
         else:
             raise ValueError(
                 "pruning by 'cost_complexity' has to choose alpha: give it, or the rows of the "
                 "training as X and y for cross-validation"
             )
-        return self._chosen(path, sums, max(total, np.finfo(np.float64).tiny))
-
-    def _chosen(self, path: Path, sums: HostArray, total: float) -> Path:
+        total = max(total, np.finfo(np.float64).tiny)
         error = sums[0] / total
         deviation = np.sqrt(np.maximum(sums[1] - sums[0] * sums[0] / total, 0.0)) / total
-        least = int(error.argmin())
-        limit = error[least] + (deviation[least] if self.rule == "one_se" else 0.0)
-        chosen = int(np.flatnonzero(error <= limit)[-1])  # the smallest tree of those as good
-        return replace(path, error=error, deviation=deviation, chosen=chosen)
+        return self._chosen(replace(path, error=error, deviation=deviation, measured_by=how))
+
+    def _chosen(self, path: Path) -> Path:
+        """The smallest tree of those that are as good."""
+        assert path.error is not None
+        limit = path.limit if self.rule == "one_se" else path.error.min()
+        return replace(path, chosen=int(np.flatnonzero(path.error <= limit)[-1]))
 
 
 def _tested(tree: Tree, link: HostArray, sample: Sample, at: HostArray) -> HostArray:

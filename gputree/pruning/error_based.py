@@ -38,6 +38,17 @@ class ErrorBased(Method):
         Whether subtrees that make no fewer errors in training than a leaf are cut first.
     impurity : {'entropy', 'gini', 'error'}, default='entropy'
         The measure of nodes whose rows are others once a branch has been raised.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import C45Classifier
+    >>> from gputree.pruning import ErrorBased
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = C45Classifier(pruning=None).fit(X, y)
+    >>> small = tree.prune(ErrorBased(confidence=0.1), X, y)
+    >>> tree.get_n_leaves(), small.get_n_leaves()
+    (7, 4)
     """
 
     name: ClassVar[str] = "error_based"

@@ -18,7 +18,7 @@ class Path:
     """Alphas that ascend, and the tree of each: its leaves and its risk, as a mean over rows.
 
     The first is the whole tree. Where alpha was chosen, `error` and `deviation` are what was
-    measured for it, and `chosen` is the place of the choice.
+    measured for it, `measured_by` tells how, and `chosen` is the place of the choice.
     """
 
     alpha: HostArray
@@ -27,6 +27,15 @@ class Path:
     error: HostArray | None = None
     deviation: HostArray | None = None
     chosen: int | None = None
+    measured_by: str = ""  # cross-validation, or validation rows
+
+    @property
+    def limit(self) -> float:
+        """The least error and one standard error more."""
+        assert self.error is not None
+        assert self.deviation is not None
+        least = int(self.error.argmin())
+        return float(self.error[least] + self.deviation[least])
 
     def without_ties(self) -> "Path":
         """The last of all trees that have the same alpha: no other is the answer to any cost."""

@@ -25,7 +25,7 @@ WHITE = 255.0
 def node_colours(tree: Tree, *, is_classes: bool) -> list[str]:
     """A colour a node, as '#rrggbb': the surer or the larger its answer, the stronger."""
     if is_classes:
-        base = _class_colours(tree.value.shape[1])[tree.value.argmax(axis=1)]
+        base = class_colours(tree.value.shape[1])[tree.value.argmax(axis=1)]
         strength = _lead(tree.value)
     else:
         base = np.tile(np.array(VALUE_COLOUR, float), (tree.n_nodes, 1))
@@ -35,7 +35,7 @@ def node_colours(tree: Tree, *, is_classes: bool) -> list[str]:
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in mixed.tolist()]
 
 
-def _class_colours(n_classes: int) -> HostArray:
+def class_colours(n_classes: int) -> HostArray:
     if n_classes <= len(CLASS_COLOURS):
         return np.array(CLASS_COLOURS[:n_classes], float)
     hues = [colorsys.hsv_to_rgb(i / n_classes, 0.7, 0.9) for i in range(n_classes)]

@@ -992,3 +992,11 @@ def test_columns_of_cudf_stay_on_the_device_and_others_come_by_way_of_pandas(mon
     assert table.columns[0].values is single
     assert_array_equal(table.columns[1].values, [1.0, np.nan, 3.0])
     assert table.columns[2].levels == ("x", "y")
+
+
+def test_a_table_that_has_been_read_is_taken_as_it_is():
+    table = read_table([[0.0, 1.0], [2.0, NAN]])
+    assert read_table(table, like=Schema.of(table)) is table
+    narrow = read_table([[0.0]])
+    with pytest.raises(ValueError, match="X has 1 features, but gputree is expecting 2"):
+        read_table(narrow, like=Schema.of(table))

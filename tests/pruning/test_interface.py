@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
@@ -16,7 +15,6 @@ from gputree import (
     Dataset,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    plot_pruning,
 )
 from gputree.pruning import CostComplexity, CriticalValue, Pessimistic, Prepruning, ReducedError
 from tests.pruning.tables import MODELS, NEEDING_ROWS, OF_CLASSES, table
@@ -255,34 +253,6 @@ def test_a_file_keeps_how_a_tree_was_pruned(tmp_path, method):
     assert back.get_params() == model.get_params()
     assert back.to_bytes() == model.to_bytes()
     assert clone(back).fit(*IRIS).to_bytes() == model.to_bytes()
-
-
-# Pictures
-
-
-def test_the_picture_marks_the_tree_that_was_chosen():
-    model = CARTClassifier().fit(*CANCER)
-    path = model.pruning_report_.path
-    ax = plot_pruning(model, ax=Figure().subplots())
-    marked = [line for line in ax.lines if line.get_label() == "chosen"]
-    assert [line.get_xdata().tolist() for line in marked] == [[model.get_n_leaves()]]
-    assert marked[0].get_ydata()[0] == path.error.min()
-
-
-def test_a_path_and_other_methods_are_drawn_too():
-    X, y = IRIS
-    path = DecisionTreeClassifier().cost_complexity_pruning_path(X, y)
-    ax = plot_pruning(path, ax=Figure().subplots())
-    assert ax.lines[0].get_xdata().tolist() == path.n_leaves.tolist()
-    assert ax.lines[0].get_ydata().tolist() == path.impurities.tolist()
-    model = DecisionTreeClassifier().fit(X, y)
-    for small in (model.prune("pessimistic"), model.prune("cost_complexity", alpha=0.1)):
-        ax = plot_pruning(small, ax=Figure().subplots())
-        (chosen,) = [line for line in ax.lines if line.get_label() == "chosen"]
-        assert chosen.get_xdata()[0] == small.get_n_leaves()
-    for wrong, error in ((model, ValueError), (3, TypeError)):
-        with pytest.raises(error):
-            plot_pruning(wrong)
 
 
 # C4.5's own

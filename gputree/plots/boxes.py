@@ -1,4 +1,4 @@
-"""A tree as a picture, drawn by matplotlib."""
+"""The boxes of a tree and the lines between them, in a font that fits."""
 
 import textwrap
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.plots.axes import current_axes
 from gputree.runs import begins
 from gputree.tree.describe import Boxes
 
@@ -140,12 +141,3 @@ def _sizes(annotations: Sequence[Any], dpi: float) -> HostArray:
     extents = [each.get_window_extent() for each in annotations]
     sizes = np.array([(each.width, each.height) for each in extents]).reshape(-1, 2)
     return np.asarray(sizes + 2 * PADDING * LARGEST_FONT * dpi / POINTS)
-
-
-def current_axes() -> Any:
-    """The axes that matplotlib would draw into."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install matplotlib") from error
-    return plt.gca()

@@ -12,8 +12,8 @@ from gputree import (
     ID3Classifier,
     plot_tree,
 )
+from gputree.plots.boxes import LARGEST_FONT, positions
 from gputree.tree.describe import Answers, Boxes, Branches
-from gputree.tree.plot import LARGEST_FONT, positions
 from gputree.tree.tree import Tree
 
 matplotlib = pytest.importorskip("matplotlib")
