@@ -46,6 +46,9 @@ class Huber:
         middle = leaf_quantiles(n_nodes, leaf, residual, weight, 0.5)
         apart = np.clip(residual - middle[leaf], -self.most, self.most)
         own = np.ones(len(leaf)) if weight is None else weight
+        # Sums of floats depend on their order, which the rows must not set.
+        order = np.lexsort((own, apart, leaf))
+        leaf, own, apart = leaf[order], own[order], apart[order]
         total = np.bincount(leaf, own, minlength=n_nodes)
         moved = np.bincount(leaf, own * apart, minlength=n_nodes)
         return np.asarray(middle + moved / np.where(total > 0.0, total, 1.0))

@@ -21,6 +21,7 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.callbacks import with_callbacks
+from gputree.ensembles.draws import content_order
 from gputree.ensembles.members import Member
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
@@ -346,7 +347,11 @@ class GradientBoosting(Explainable, Ensemble):
         assert run.named is not None
         dataset, named, y = run.growing.dataset, run.named, run.target
         backend = run.growing.backend
-        is_held_out = self._held_out(run)
+        order = None
+        if self.early_stopping or self.subsample < 1.0:
+            # Rows are drawn by what they hold, so that the order they come in changes nothing.
+            order = content_order(run.growing)
+        is_held_out = self._held_out(run, order)
         inside = None if is_held_out is None else ~is_held_out
         raw, run.start = self._first_sums(run, inside)
         run.learned["_start"] = run.start
@@ -361,6 +366,7 @@ class GradientBoosting(Explainable, Ensemble):
             self._recipe(run),
             named.refine,
             inside,
+            None if order is None else _places(order, len(y)),
         )
         watch = self._watch(run, rounds, is_held_out)
         run.learned["_watched"] = None if watch is None else watch.errors
@@ -374,19 +380,20 @@ class GradientBoosting(Explainable, Ensemble):
             if watch is not None and watch.has_ended:
                 break
 
-    def _held_out(self, run: "BoostRun") -> HostArray | None:
+    def _held_out(self, run: "BoostRun", order: HostArray | None) -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""
         if not self.early_stopping or run.validation is not None:
             return None
-        n_rows = len(run.target)
+        assert order is not None
+        n_rows = len(order)
         n_out = max(1, round(float(self.validation_fraction) * n_rows))
         if n_out >= n_rows:
             raise ValueError(
                 f"validation_fraction={self.validation_fraction!r} leaves no rows of {n_rows} to "
                 "train on; use less, or early_stopping=False"
             )
-        is_out = np.zeros(n_rows, bool)
-        is_out[sampling.shuffled(run.seed, n_rows)[:n_out]] = True
+        is_out = np.zeros(len(run.target), bool)
+        is_out[order[sampling.shuffled(run.seed, n_rows)[:n_out]]] = True
         return is_out
 
     def _first_sums(self, run: "BoostRun", inside: HostArray | None) -> tuple[HostArray, HostArray]:
@@ -425,8 +432,6 @@ class GradientBoosting(Explainable, Ensemble):
         if is_held_out is None:
             return None
         y, weight = run.target[is_held_out], _counted(run.weight, run.target)[is_held_out]
-        if not weight.any():
-            raise ValueError("the rows held out for early stopping have no weight; use X_val")
         return Watch(
             run.named.mean,
             y,
@@ -464,3 +469,10 @@ class GradientBoosting(Explainable, Ensemble):
 
 def _counted(weight: HostArray | None, y: HostArray) -> HostArray:
     return np.ones(len(y)) if weight is None else weight
+
+
+def _places(order: HostArray, n_rows: int) -> HostArray:
+    """The place of each row in an order of some; the others, which no tree sees, have the first."""
+    place = np.zeros(n_rows, np.int64)
+    place[order] = np.arange(len(order))
+    return place

@@ -67,14 +67,16 @@ class Rounds:
         recipe: Recipe,
         refine: Refine | None = None,
         inside: HostArray | None = None,
+        place: HostArray | None = None,
     ) -> None:
         """`start` has the predictions to begin with, (outputs, rows).
 
-        Trees see only the rows `inside`; the others are predicted all the same.
+        Trees see only the rows `inside`; the others are predicted all the same. Rows are drawn by
+        their `place`, or by their number.
         """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
-        self.inside = inside
+        self.inside, self.place = inside, place
         self.margins: Margins = backend.margins(start, y, weight)
         self.peak_bytes = 0
 
@@ -103,6 +105,8 @@ class Rounds:
         if share == 1.0:
             return self.inside
         drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
+        if self.place is not None:
+            drawn = drawn[self.place]
         return drawn if self.inside is None else drawn & self.inside
 
     def predictions(self) -> HostArray:

@@ -49,7 +49,7 @@ class Draws:
 
 
 def content_order(growing: Growing) -> HostArray:
-    """The rows that count, in an order that depends on their codes and targets alone.
+    """The rows that count, in an order that depends on their codes, targets and weights alone.
 
     Rows that agree in all of these are alike to every tree; they keep their order.
     """
@@ -64,6 +64,8 @@ def content_order(growing: Growing) -> HostArray:
     for output in answers.T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
         key = sampling.mix(key, value.view(np.uint64))
+    if growing.target.weight is not None:
+        key = sampling.mix(key, growing.target.weight[row].astype(np.uint64))
     return row[np.argsort(key, kind="stable")]
 
 

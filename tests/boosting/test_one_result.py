@@ -99,12 +99,17 @@ def test_any_small_table(seed, n_rows, name):
     assert bytes_of(model, X, y, where=WHERE[0]) == bytes_of(model, X, y, where=WHERE[2])
 
 
-def test_shuffled_rows_give_the_same_model():
-    X, signal, _ = table()
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_shuffled_rows_give_the_same_model(name, is_weighted):
+    model, kind = MODELS[name]
+    X, signal, weight = table()
+    weight[:20] = 0.0
+    y = target_for(kind, signal)
     order = np.random.default_rng(1).permutation(len(X))
-    model = GradientBoostingClassifier(4)
-    expected = model.fit(X, signal > 0).to_bytes()
-    assert model.fit(X.iloc[order], signal[order] > 0).to_bytes() == expected
+    own = weight if is_weighted else np.ones(len(X))
+    expected = bytes_of(model, X, y, own, WHERE[0])
+    assert bytes_of(model, X.iloc[order], y[order], own[order], WHERE[0]) == expected
 
 
 def test_a_dataset_is_cut_once_for_many_models():
