@@ -12,8 +12,9 @@ from scipy.stats import rankdata
 from gputree.dtypes import HostArray
 
 Z = 1.959963984540054  # of the normal distribution, both sides at 95 %
-MOST_DRAWS = 1000
-FEWEST_DRAWS = 100
+MOST_DRAWS = 1000  # of counts, which are few
+MOST_ROW_DRAWS = 300
+FEWEST_ROW_DRAWS = 100
 MOST_WORK = 50_000_000  # rows that all draws of a bootstrap may look at together
 
 
@@ -35,8 +36,9 @@ def wilson_bounds(hits: HostArray, n: HostArray) -> tuple[HostArray, HostArray]:
     scale = 1.0 + Z * Z / safe
     middle = (share + Z * Z / (2.0 * safe)) / scale
     reach = Z * np.sqrt(share * (1.0 - share) / safe + Z * Z / (4.0 * safe * safe)) / scale
-    low = np.where(n > 0, np.clip(middle - reach, 0.0, 1.0), 0.0)
-    high = np.where(n > 0, np.clip(middle + reach, 0.0, 1.0), 1.0)
+    # The ends are exact, whatever rounding says.
+    low = np.where((n > 0) & (share > 0.0), np.clip(middle - reach, 0.0, 1.0), 0.0)
+    high = np.where((n > 0) & (share < 1.0), np.clip(middle + reach, 0.0, 1.0), 1.0)
     return low, high
 
 
@@ -87,7 +89,7 @@ def of_cells(count: HostArray, figure: Callable[[HostArray], float]) -> Interval
 def of_rows(n_rows: int, figure: Callable[[HostArray], float], cost: int = 1) -> Interval:
     """Bootstrap of a figure that takes how often each row counts; `cost` passes over the rows."""
     draws = np.random.default_rng(0)
-    n_draws = int(np.clip(MOST_WORK // (n_rows * cost), FEWEST_DRAWS, MOST_DRAWS))
+    n_draws = int(np.clip(MOST_WORK // (n_rows * cost), FEWEST_ROW_DRAWS, MOST_ROW_DRAWS))
     found = [
         figure(np.bincount(draws.integers(n_rows, size=n_rows), minlength=n_rows).astype(float))
         for _ in range(n_draws)

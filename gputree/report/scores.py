@@ -99,7 +99,9 @@ def _macro_area(true: HostArray, share: HostArray) -> Interval:
     each = [ranked(share[:, one], true == one) for one in present]
 
     def mean(weight: HostArray) -> float:
-        return float(np.nanmean([roc_area(one, weight) for one in each]))
+        area = np.array([roc_area(one, weight) for one in each])
+        has = np.isfinite(area)  # a draw may leave a class without rows
+        return float(area[has].mean()) if has.any() else float("nan")
 
     return of_rows(len(true), mean, cost=4 * len(present))
 

@@ -38,7 +38,10 @@
           document.fullscreenEnabled ? tool(corners(), "Full screen", () => (document.fullscreenElement ? document.exitFullscreen() : whole.requestFullscreen())) : null)),
       h("div", { class: "stage" }, sheet, h("div", { class: "side" }, h("div", { class: "tabs", role: "tablist", "aria-label": "Beside the tree" }, tabs), panel)), live);
 
-    const view = new R.TreeView(sheet, tree, { select: (node) => selected(node) });
+    const view = new R.TreeView(sheet, tree, {
+      select: (node) => selected(node),
+      toggle: () => { announce(view.selected); if (tab === "node") showTab("node"); },
+    });
     sheet.addEventListener("keydown", (event) => key(event));
 
     function fillDepths() {
@@ -72,7 +75,7 @@
           go(row[row.indexOf(node) + (event.key === "ArrowLeft" ? -1 : 1)] ?? -1);
           break;
         }
-        case "Enter": case " ": event.preventDefault(); view.toggle(node); announce(node); showTab(tab); break;
+        case "Enter": case " ": event.preventDefault(); view.toggle(node); break;
         case "Home": go(0); break;
         case "+": case "=": event.preventDefault(); view.zoom(1.35); break;
         case "-": event.preventDefault(); view.zoom(1 / 1.35); break;
@@ -151,7 +154,7 @@
         tree.hidden(node) ? h("p", { class: "chip" }, "what is below is not in this report") : null,
         h("div", { class: "buttons" },
           tree.parent[node] >= 0 ? h("button", { class: "tool", type: "button", onclick: () => view.select(tree.parent[node]) }, "Parent") : null,
-          leaf ? null : h("button", { class: "tool", type: "button", onclick: () => { view.toggle(node); showTab("node"); } }, view.open[node] ? "Close" : "Open"),
+          leaf ? null : h("button", { class: "tool", type: "button", onclick: () => view.toggle(node) }, view.open[node] ? "Close" : "Open"),
           leaf || !view.open[node] ? null : Array.from({ length: Math.min(tree.n_children[node], 2) }, (_, slot) => h("button", { class: "tool", type: "button", onclick: () => view.select(tree.first[node] + slot) }, tree.n_children[node] === 2 ? ["Left", "Right"][slot] : `Child ${slot + 1}`))),
         classBars(R.answer(tree, node), tree.weight[node]),
         ...(leaf ? [] : splitBars(node)),

@@ -13,7 +13,7 @@
   class TreeView {
     constructor(sheet, tree, tell) {
       this.sheet = sheet;
-      this.tell = tell; // {select(node), change()}
+      this.tell = tell; // {select(node), toggle(node)}
       this.canvas = sheet.querySelector("canvas");
       this.pen = this.canvas.getContext("2d");
       this.scale = 1; this.left = 0; this.top = 0;
@@ -43,6 +43,7 @@
       if (R.isLeaf(this.tree, node)) return;
       this.open[node] = this.open[node] ? 0 : 1;
       this.layoutAround(node);
+      this.tell.toggle?.(node);
     }
     // Open what hides a node.
     reveal(node) {
@@ -95,7 +96,6 @@
       }
       this.shown = order.length;
       this.extent = { width: rightmost - leftmost + WIDTH, height: (this.rows.length - 1) * LEVEL + HEIGHT };
-      this.tell.change?.();
     }
     // Nodes that no closed node hides, parents first and from left to right.
     inSight() {
