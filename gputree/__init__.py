@@ -16,6 +16,7 @@ from gputree.estimators.classic import (
 from gputree.estimators.model_file import load
 from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.report import write_report
 from gputree.rules.classifier import RuleSetClassifier
 from gputree.verify import selftest
 from gputree.warm import warmup
@@ -50,4 +51,5 @@ __all__ = [
     "plot_tree",
     "selftest",
     "warmup",
+    "write_report",
 ]

@@ -67,6 +67,11 @@ MAY_IMPORT = {
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
     "gputree.progress": set(),
+    "gputree.report": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
+        "gputree.ensembles",
+    },
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,

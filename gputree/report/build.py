@@ -4,12 +4,12 @@ Knows estimators; must not know HTML.
 """
 
 import datetime
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import gputree
 from gputree.data.inputs import read_table
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
@@ -46,7 +46,7 @@ def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int
         "version": VERSION,
         "title": title if title is not None else f"{type(model).__name__} report",
         "made": datetime.datetime.now().astimezone().strftime("%d %B %Y, %H:%M"),
-        "library": f"gputree {gputree.__version__}",
+        "library": f"gputree {_version()}",
         "model": {
             "name": type(model).__name__,
             "about": _about(model),
@@ -63,6 +63,11 @@ def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int
         "trees": _trees(model, table, answers, max_trees),
         **parts,
     }
+
+
+def _version() -> str:
+    # Not above: the package itself brings reports.
+    return str(import_module("gputree").__version__)
 
 
 def _class_parts(answers: ClassAnswers) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from gputree.dtypes import HostArray
 
@@ -66,15 +65,21 @@ def delong(score: HostArray, is_positive: HostArray) -> Interval:
     """The area under a ROC curve with the variance of DeLong, DeLong and Clarke-Pearson (1988)."""
     positive, negative = score[is_positive], score[~is_positive]
     n, m = len(positive), len(negative)
-    rank = rankdata(np.concatenate([positive, negative]))
+    rank = mean_ranks(np.concatenate([positive, negative]))
     # The share of the other side that each row is ahead of; ties count a half.
-    ahead = (rank[:n] - rankdata(positive)) / m
-    behind = 1.0 - (rank[n:] - rankdata(negative)) / n
+    ahead = (rank[:n] - mean_ranks(positive)) / m
+    behind = 1.0 - (rank[n:] - mean_ranks(negative)) / n
     area = float(ahead.mean())
     if min(n, m) < 2:
         return Interval(area, np.nan, np.nan, "too few rows for an interval")
     reach = Z * float(np.sqrt(ahead.var(ddof=1) / n + behind.var(ddof=1) / m))
     return Interval(area, max(area - reach, 0.0), min(area + reach, 1.0), "DeLong")
+
+
+def mean_ranks(values: HostArray) -> HostArray:
+    """Ranks from 1 on; equal values have the mean of theirs."""
+    _, place, n = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(n) - (n - 1) / 2.0)[place])
 
 
 def of_cells(count: HostArray, figure: Callable[[HostArray], float]) -> Interval:

@@ -1,9 +1,10 @@
 // Charts as SVG elements, in the colours of the theme, each with its meaning in words.
 (() => {
   const R = gputreeReport;
-  const { h, s, show } = R;
+  const { h, s, show, short } = R;
   const WIDTH = 440, HEIGHT = 300;
-  const SPACE = { left: 52, right: 14, top: 12, bottom: 44 };
+  const SPACE = { right: 14, top: 12, bottom: 44 };
+  const LETTER = 6.6; // about the width of a digit
 
   // Round numbers between two, about so many.
   function ticks(low, high, about = 5) {
@@ -31,21 +32,24 @@
 
   // The frame of a chart: axes, names, grid. `draw` fills it.
   function frame({ x, y, xName, yName, alt, height = HEIGHT, xTicks, yTicks, format }, draw) {
-    const toX = scale(x[0], x[1], SPACE.left, WIDTH - SPACE.right);
-    const toY = scale(y[0], y[1], height - SPACE.bottom, SPACE.top);
+    const yAt = (yTicks || ticks(y[0], y[1])).map((at) => [at, (format?.y || short)(at)]);
+    const left = 30 + LETTER * Math.max(2, ...yAt.map(([, text]) => text.length));
+    const right = WIDTH - SPACE.right, bottom = height - SPACE.bottom;
+    const toX = scale(x[0], x[1], left, right);
+    const toY = scale(y[0], y[1], bottom, SPACE.top);
     const svg = s("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": alt });
-    for (const at of yTicks || ticks(y[0], y[1])) {
+    for (const [at, text] of yAt) {
       svg.append(
-        s("line", { class: "grid-line", x1: SPACE.left, x2: WIDTH - SPACE.right, y1: toY(at), y2: toY(at) }),
-        s("text", { x: SPACE.left - 8, y: toY(at) + 4, "text-anchor": "end" }, (format?.y || show)(at)));
+        s("line", { class: "grid-line", x1: left, x2: right, y1: toY(at), y2: toY(at) }),
+        s("text", { x: left - 8, y: toY(at) + 4, "text-anchor": "end" }, text));
     }
     for (const at of xTicks || ticks(x[0], x[1])) {
-      svg.append(s("text", { x: toX(at), y: height - SPACE.bottom + 18, "text-anchor": "middle" }, (format?.x || show)(at)));
+      svg.append(s("text", { x: toX(at), y: bottom + 18, "text-anchor": "middle" }, (format?.x || short)(at)));
     }
     svg.append(
-      s("line", { class: "axis", x1: SPACE.left, x2: WIDTH - SPACE.right, y1: height - SPACE.bottom, y2: height - SPACE.bottom }),
-      s("text", { class: "axis-name", x: (SPACE.left + WIDTH - SPACE.right) / 2, y: height - 6, "text-anchor": "middle" }, xName),
-      s("text", { class: "axis-name", transform: `translate(13 ${(SPACE.top + height - SPACE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, yName));
+      s("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
+      s("text", { class: "axis-name", x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, xName),
+      s("text", { class: "axis-name", transform: `translate(13 ${(SPACE.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, yName));
     draw(svg, toX, toY);
     return svg;
   }

@@ -143,7 +143,7 @@
         ["training rows", show(tree.rows[node])],
         tree.weight[node] !== tree.rows[node] ? ["weight", show(tree.weight[node], 5)] : null,
         ["rows of this report", show(tree.here[node])],
-        ["impurity", show(tree.impurity[node])],
+        data.trees.speaks === "adds" ? null : ["impurity", show(tree.impurity[node])],
         leaf ? null : ["gain of the split", show(tree.gain[node])],
         leaf ? null : ["missing values go", R.missingText(tree, node)],
       ].filter(Boolean);

@@ -25,17 +25,21 @@ const gputreeReport = (() => {
     fill(document.createElementNS(SVG, tag), attributes, children);
 
   // Numbers for people: about so many significant digits, thousands apart.
+  const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−");
   function show(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-    if (Number.isInteger(value) && Math.abs(value) < 1e9) return value.toLocaleString("en-US");
+    if (Number.isInteger(value) && Math.abs(value) < 1e9) return minus(value.toLocaleString("en-US"));
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2));
+    if (size !== 0 && (size < 1e-4 || size >= 1e9)) return minus(value.toExponential(Math.max(0, digits - 2)));
     const decimals = Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1))));
-    return Number(value.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals });
+    return minus(Number(value.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals }));
   }
+  // For axes: 200K is read faster than 200,000.
+  const short = (value) => (Math.abs(value) < 1e4 || Math.abs(value) >= 1e15 ? show(value)
+    : minus(value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 2 })));
   const percent = (share, decimals = 1) =>
-    share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(decimals)} %`;
+    share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(decimals)}\u00a0%`;
   const plural = (n, one, many = `${one}s`) => `${show(n)} ${n === 1 ? one : many}`;
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -84,7 +88,7 @@ const gputreeReport = (() => {
   const hideTip = () => { tip.hidden = true; };
 
   return {
-    data, h, s, show, percent, plural, css, classColour, plainColour, showTip, hideTip, setTheme,
+    data, h, s, show, short, percent, plural, css, classColour, plainColour, showTip, hideTip, setTheme,
     theme: () => choice, onTheme: (tell) => listeners.push(tell),
     calm: () => window.matchMedia("(prefers-reduced-motion: reduce)").matches,
   };

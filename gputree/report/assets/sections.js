@@ -64,7 +64,15 @@
           const share = totals[i] ? count[i][j] / totals[i] : 0;
           const colour = i === j ? "var(--c2)" : "var(--c4)";
           return h("td", { style: `background:color-mix(in srgb, ${colour} ${Math.round(share * 62)}%, var(--wash))` }, show(count[i][j]), h("small", {}, percent(share, share > 0 && share < 0.1 ? 1 : 0)));
-        })))))));
+        })))))), byClass(rows, columns, count, totals));
+  }
+  function byClass(rows, columns, count, totals) {
+    const said = columns.map((_, j) => count.reduce((sum, row) => sum + row[j], 0));
+    const share = (hit, of) => (of ? show(hit / of, 3) : "–");
+    return h("div", { class: "scroll", style: "margin-top:18px" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Class", "Precision", "Recall", "F1", "Rows"].map((name, i) => h("th", { scope: "col", class: i ? "num" : null }, name)))),
+      h("tbody", {}, columns.map((name, i) => h("tr", {}, h("th", { scope: "row" }, h("i", { class: "key", style: `background:${R.classColour(data.classes.indexOf(name), data.classes.length)};margin-right:8px` }), name),
+        [share(count[i][i], said[i]), share(count[i][i], totals[i]), share(2 * count[i][i], said[i] + totals[i]), show(totals[i])].map((text) => h("td", { class: "num" }, text)))))));
   }
   function curveFigure(title, sub, lines, options, extra) {
     const colour = (line) => (lines.length === 1 ? "var(--c0)" : R.classColour(line.class, data.classes.length));
@@ -82,7 +90,7 @@
         curveFigure("ROC curve", `${who(roc[0])}${roc.length === 1 ? `, area ${area(roc[0])}` : ", with areas"}`, roc, { xName: "false positive rate", yName: "true positive rate", figure: area, alt: `ROC curves. ${roc.map((line) => `${line.name}: area ${area(line)}`).join("; ")}` }, diagonal),
         curveFigure("Precision and recall", `${who(recall[0])}${recall.length === 1 ? `, average precision ${area(recall[0])}` : ", with average precision"}`, recall, { xName: "recall", yName: "precision", figure: area, alt: `Precision and recall. ${recall.map((line) => `${line.name}: average precision ${area(line)}`).join("; ")}` },
           (svg, toX, toY) => { if (recall.length === 1) svg.append(s("path", { class: "guide", d: `M${toX(0)} ${toY(recall[0].share)}L${toX(1)} ${toY(recall[0].share)}` })); }),
-        curveFigure("Calibration", `${who(calibration[0])}, in groups of equal size${calibration.length === 1 ? `; mean gap ${show(calibration[0].gap, 2)}` : ""}`, calibration.map((line) => ({ ...line, dots: true })), { xName: "predicted probability", yName: "share that came true", figure: (line) => `gap ${show(line.gap, 2)}`, alt: `Calibration with Wilson intervals. ${calibration.map((line) => `${line.name}: mean gap ${show(line.gap, 2)}`).join("; ")}` }, diagonal));
+        curveFigure("Calibration", `${who(calibration[0])}, in groups of like predictions${calibration.length === 1 ? `; mean gap ${show(calibration[0].gap, 2)}` : ""}`, calibration.map((line) => ({ ...line, dots: true })), { xName: "predicted probability", yName: "share that came true", figure: (line) => `gap ${show(line.gap, 2)}`, alt: `Calibration with Wilson intervals. ${calibration.map((line) => `${line.name}: mean gap ${show(line.gap, 2)}`).join("; ")}` }, diagonal));
     }
     const note = data.classes.length > 2 && n < data.classes.length ? ` Curves of the ${n} most frequent of ${data.classes.length} classes.` : "";
     return section("classes", "Classes", `What is taken for what, and how far probabilities can be trusted.${note}`, h("div", { class: "grid two" }, parts));

@@ -164,12 +164,12 @@
       this.top = Math.max(MARGIN, (this.height - 14 - tall) / 2.4);
       this.draw();
     }
-    // To begin with: as deep as it can be read, and two levels at least.
+    // To begin with: as deep as it can be read.
     start() {
       const deepest = Math.max(...this.tree.depth);
-      let depth = Math.min(2, deepest);
+      let depth = Math.min(1, deepest);
       this.openTo(depth);
-      const fits = () => Math.min((this.width - 48) / this.extent.width, (this.height - 56) / this.extent.height) >= READABLE + 0.04;
+      const fits = () => Math.min((this.width - 48) / this.extent.width, (this.height - 56) / this.extent.height) >= READABLE + (depth < 2 ? 0.02 : 0.14);
       while (depth < deepest && this.shown < MOST_OPEN) {
         this.openTo(depth + 1);
         if (!fits()) { this.openTo(depth); break; }
@@ -509,7 +509,7 @@
         : speaks === "classes" ? data.classes[R.best(tree, node).at] : R.answerText(tree, node);
       const rows = `${show(tree.rows[node])} ${tree.rows[node] === 1 ? "row" : "rows"}`;
       const more = speaks === "classes" ? ` · ${percent(R.best(tree, node).share, 0)}${leaf ? "" : ` ${data.classes[R.best(tree, node).at]}`}`
-        : leaf ? "" : ` · ${speaks === "adds" ? "" : "mean "}${show(tree.value[node * tree.nOutputs], 4)}`;
+        : leaf ? "" : ` · ${speaks === "adds" ? "" : "mean "}${R.answerText(tree, node)}`;
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
       const number = `#${node}`;

@@ -40,6 +40,7 @@
       levelSlot: (at) => (typeof slots === "string" ? LETTERS.indexOf(slots[at]) : slots[at]),
       nSurrogates: (node) => (raw.n_surrogates.length ? raw.n_surrogates[node] : 0),
       nOutputs: raw.value.length / n,
+      largest: raw.value.reduce((most, each) => Math.max(most, Math.abs(each)), 0),
       hidden: (node) => (raw.n_hidden.length ? raw.n_hidden[node] : 0),
     };
   }

@@ -84,7 +84,8 @@
       const { at, share } = best(tree, node);
       return `${data.classes[at]}, ${percent(share)}`;
     }
-    const value = R.answer(tree, node).map((each) => show(each, 4));
+    // Sums that cancel leave dust beside what the leaves say.
+    const value = R.answer(tree, node).map((each) => show(Math.abs(each) < 1e-7 * tree.largest ? 0 : each, 4));
     return data.trees.speaks === "adds" ? `adds ${value.join(", ")}` : value.join(", ");
   }
 
@@ -183,7 +184,7 @@
     if (above >= 0) {
       const slot = node - tree.first[above];
       const words = branch(tree, above, slot, 60);
-      parts.push(`${featureName(tree, above)} ${words}`, `${featureName(tree, above)} ${words.replace("≤", "<=")}`);
+      parts.push(`${featureName(tree, above)} ${words}`, `${featureName(tree, above)} ${words.replace("≤", "<=").replace("−", "-")}`);
     }
     return parts.join("\n").toLowerCase();
   }
