@@ -68,7 +68,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report = write_report(tree, X[1::2], y[1::2], os.path.join(folder, "iris.html"))
     >>> report.data["scores"][0]["name"], report.data["scores"][0]["value"]
-    ('Accuracy', 0.946667)
+    ('Accuracy', 0.96)
     """
     report = make_report(model, X, y, title=title, max_trees=max_trees)
     report.save(path)

@@ -61,7 +61,7 @@ def answers_of(model: Any, X: Any, y: Any, n_rows: int) -> ClassAnswers | Number
         target = target[:, 0]
     if target.ndim != 1:
         raise ValueError(f"y has shape {target.shape}; a classifier takes one label a row")
-    said = [place[each] for each in np.asarray(to_numpy(model.predict(X))).tolist()]
+    chosen = [place[each] for each in np.asarray(to_numpy(model.predict(X))).tolist()]
     true = np.array([place.get(each, UNSEEN) for each in target.tolist()])
     if (true == UNSEEN).all():
         raise ValueError(
@@ -69,4 +69,4 @@ def answers_of(model: Any, X: Any, y: Any, n_rows: int) -> ClassAnswers | Number
             f"{labels[:5]}; give labels as they were at fit"
         )
     share = np.asarray(to_numpy(model.predict_proba(X)), np.float64)
-    return ClassAnswers(tuple(map(label, labels)), true, np.array(said), share)
+    return ClassAnswers(tuple(map(label, labels)), true, np.array(chosen), share)
