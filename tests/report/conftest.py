@@ -41,9 +41,9 @@ def mixed():
     return mixed_table(600, 0), mixed_table(300, 1, new_levels=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must not run on into tests of other things
 def chromium():
-    """A browser without a network."""
+    """A browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     where = next(filter(None, map(shutil.which, BROWSERS)), None)
     if where is None:

@@ -10,7 +10,7 @@ import pytest
 from gputree import DecisionTreeClassifier
 
 VIEW = "gputreeReport.explorer.view"
-ADULT = Path("/work/shared/data/adult.parquet")
+ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.parquet"
 TIMED = """act => {
   const view = gputreeReport.explorer.view, begin = performance.now();
   for (let i = 0; i < 10; i++) {
@@ -58,7 +58,7 @@ def test_a_row_is_followed_to_the_ground(noise, opened):
     assert page.evaluate(f"{VIEW}.isShown({tree.apply(row)[0]})")
 
 
-@pytest.mark.skipif(not ADULT.exists(), reason="the table is not on this machine")
+@pytest.mark.skipif(not ADULT.exists(), reason="the table is not beside the project")
 def test_a_report_of_a_real_table_is_small_and_opens_at_once(opened):
     pytest.importorskip("pyarrow")
     table = pd.read_parquet(ADULT)

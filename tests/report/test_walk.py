@@ -80,6 +80,14 @@ def test_a_row_ends_in_the_leaf_of_every_tree(name, mixed, opened):
     assert [[each[0] for each in tree] for tree in found] == model.apply(other).T.tolist()
 
 
+def test_of_equal_shares_the_first_stands_for_the_row(opened):
+    tree = DecisionTreeClassifier(missing="fractional").fit([[0.0], [1.0]], [0, 1])
+    page = opened(tree.report([[0.0], [1.0]], [0, 1]))
+    (found,) = page.evaluate(WALK, [[None]])
+    assert found == [[1, [0.5, 0.5]]]
+    assert tree.apply([[np.nan]]).tolist() == [1]
+
+
 def test_columns_of_levels_only(mixed, opened):
     X = mixed[0][0][["colour", "shape"]].dropna()
     y = mixed[0][1][X.index]
