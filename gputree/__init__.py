@@ -23,6 +23,7 @@ from gputree.plots import (
     plot_pruning,
     plot_tree,
 )
+from gputree.report import write_report
 from gputree.rules.classifier import RuleSetClassifier
 from gputree.verify import selftest
 from gputree.warm import warmup
@@ -60,4 +61,5 @@ __all__ = [
     "plot_tree",
     "selftest",
     "warmup",
+    "write_report",
 ]

@@ -74,6 +74,11 @@ MAY_IMPORT = {
         *("gputree.ensembles", "gputree.boosting", "gputree.rules"),
     },
     "gputree.progress": set(),
+    "gputree.report": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
+        "gputree.ensembles",
+    },
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,

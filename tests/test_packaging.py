@@ -58,6 +58,8 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     for path in [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]:
         inside = path.relative_to(ROOT).as_posix()
         expected.add(f"gputree/{inside}" if inside.startswith("kernels/") else inside)
+    assets = (ROOT / "gputree/report/assets").iterdir()
+    expected |= {path.relative_to(ROOT).as_posix() for path in assets}
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert {name for name in held if not name.endswith(".csv")} == expected
     assert any(name.startswith("gputree/kernels/") for name in held)

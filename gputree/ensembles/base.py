@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +25,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
 from gputree.estimators.growing import Growing
 from gputree.estimators.report import FitReport
+from gputree.estimators.reported import Reported
 from gputree.progress import Progress
 
 
@@ -46,7 +46,7 @@ class Run:
         return self.kept + self.members
 
 
-class Ensemble(CallbackSupportMixin, BaseEstimator):
+class Ensemble(CallbackSupportMixin, Reported):
     """Many trees on one table."""
 
     # Parameters that cannot change a model, so they are no part of it.

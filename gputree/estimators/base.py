@@ -26,6 +26,7 @@ from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.readable import Readable
 from gputree.estimators.report import FitReport
+from gputree.estimators.reported import Reported
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
@@ -38,7 +39,7 @@ MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(Explainable, Prunable, Readable):
+class TreeEstimator(Explainable, Prunable, Readable, Reported):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
