@@ -16,6 +16,7 @@ from gputree.estimators.classic import (
 from gputree.estimators.model_file import load
 from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.export.json_text import from_json
 from gputree.rules.classifier import RuleSetClassifier
 from gputree.verify import selftest
 from gputree.warm import warmup
@@ -45,6 +46,7 @@ __all__ = [
     "RuleSetClassifier",
     "export_graphviz",
     "export_text",
+    "from_json",
     "load",
     "plot_pruning",
     "plot_tree",
