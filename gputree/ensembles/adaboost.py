@@ -28,7 +28,7 @@ from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.export.plan import MEDIAN, SAMME, SUM, VOTES, Plan
+from gputree.export.plan import MEDIAN, SAMME, SUM, VOTES, Plan, may_stop
 
 LEAST_WEIGHT = float(np.finfo(np.float64).eps)  # of a row, as a share of all: none is forgotten
 LOSSES = ("linear", "square", "exponential")
@@ -307,8 +307,8 @@ feature_names_in_, missing_, backend_, device_
         trees = tuple(member.tree for member in self._members)
         values = [values_of(self._stem, tree) for tree in trees]
         say = self.estimator_weights_
-        combine = VOTES if self.missing_ == "fractional" else SUM
-        if combine == SUM:  # each node has its vote already
+        is_divided = self.missing_ == "fractional" and any(may_stop(tree).any() for tree in trees)
+        if not is_divided:  # each node has its vote already
             values = [
                 self._votes(own, weight) for own, weight in zip(values, say.tolist(), strict=True)
             ]
@@ -322,7 +322,7 @@ feature_names_in_, missing_, backend_, device_
             np.zeros(self.n_classes_),
             divisor=functools.reduce(operator.add, say.tolist()),
             link=SAMME,
-            combine=combine,
+            combine=VOTES if is_divided else SUM,
             say=say,
             classes=self.classes_,
         )

@@ -49,6 +49,13 @@ class Plan:
     say: HostArray | None = None  # (trees,) of VOTES and MEDIAN
     classes: HostArray | None = None
 
+    def __post_init__(self) -> None:
+        if self.link == LOGISTIC and self.classes is not None and len(self.classes) != 2:
+            raise NotExportable(
+                f"the {self.estimator} has seen one class only, so there is nothing to tell apart; "
+                "fit it on rows of two classes, or use to_json"
+            )
+
     @property
     def n_outputs(self) -> int:
         return len(self.start)
@@ -75,6 +82,12 @@ class Plan:
     @property
     def has_surrogates(self) -> bool:
         return any(bool(tree.n_surrogates.any()) for tree in self.trees)
+
+    @property
+    def unknown_levels_are_refused(self) -> bool:
+        return self.schema.unknown == "error" and any(
+            levels is not None for levels in self.schema.levels
+        )
 
     def levels_of(self, feature: int) -> tuple[Any, ...]:
         return self.schema.levels[feature] or ()

@@ -233,9 +233,12 @@ def _constants(plan: Plan, tables: Tables) -> str:
     lines.append(f"LEVELS = {_listed([_levels(plan, at) for at in range(len(plan.schema.names))])}")
     unknown = [repr(_unknown(plan, at)) for at in range(len(plan.schema.names))]
     lines.append(f"UNKNOWN = {_listed(unknown)}  # what levels become that were not seen at fit")
-    lines.append(f"START = {_floats(plan.start)}")
-    lines.append(f"OUTPUT = {_whole(np.array(plan.column))}")
-    if plan.say is not None:
+    if plan.combine != plans.MEDIAN:
+        lines.append(f"START = {_floats(plan.start)}")
+    if plan.combine == plans.SUM:
+        lines.append(f"OUTPUT = {_whole(np.array(plan.column))}")
+    else:
+        assert plan.say is not None
         lines.append(f"SAY = {_floats(plan.say)}")
     for name in ("root", "feature", "child", "missing", "level_start", "level_slot"):
         lines.append(f"{name.upper()} = {_whole(getattr(tables, name))}")
