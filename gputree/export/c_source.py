@@ -98,23 +98,18 @@ def _constants(plan: Plan, tables: Tables, name: str) -> str:
         lines.append(
             f"const char *const {name}_classes[] = {{\n{wrapped(labels)}\n}};",
         )
-    for each in ("root", "feature", "child", "missing", "level_start", "level_slot"):
-        lines.append(_whole(each.upper(), getattr(tables, each)))
+    names = ["root", "feature", "child", "missing", "level_start", "level_slot"]
+    names += ["n_children"] if plan.is_divided else ["stop"]
+    if plan.has_surrogates:
+        names += ["first_surrogate", "surrogate_feature", "surrogate_slot", "surrogate_level_start"]
+    lines += [_whole(each.upper(), getattr(tables, each)) for each in names]
     lines.append(_floats("THRESHOLD", tables.threshold))
     if plan.is_divided:
-        lines += [f"#define MOST_PLACES {leaves}", _whole("N_CHILDREN", tables.n_children)]
-        lines.append(_floats("SHARE", tables.share))
-    else:
-        lines.append(_whole("STOP", tables.stop))
+        lines += [f"#define MOST_PLACES {leaves}", _floats("SHARE", tables.share)]
     if plan.has_surrogates:
-        for each in ("first_surrogate", "surrogate_feature", "surrogate_slot"):
-            lines.append(_whole(each.upper(), getattr(tables, each)))
-        lines.append(_whole("SURROGATE_LEVEL_START", tables.surrogate_level_start))
         lines.append(_floats("SURROGATE_THRESHOLD", tables.surrogate_threshold))
     lines.append(_floats("VALUE", tables.value.ravel()))
-    n_levels = [
-        -1 if levels is None else len(levels) for levels in plan.schema.levels
-    ]
+    n_levels = [-1 if levels is None else len(levels) for levels in plan.schema.levels]
     lines.append(_whole("N_LEVELS", np.array(n_levels)))
     unknown = [UNKNOWN[plan.unknown_of(at)] for at in range(len(n_levels))]
     lines.append(_whole("UNKNOWN", np.array(unknown)))
@@ -143,9 +138,7 @@ def _levels(plan: Plan, name: str) -> str:
     return "".join(parts)
 
 
-def _lookup(
-    order: dict[int, list[tuple[Any, int]]], what: str, write: Any, n_columns: int
-) -> str:
+def _lookup(order: dict[int, list[tuple[Any, int]]], what: str, write: Any, n_columns: int) -> str:
     """Sorted levels of all columns one after another, with their numbers."""
     begin = np.cumsum([0, *(len(order.get(at, ())) for at in range(n_columns))])
     every = [pair for at in sorted(order) for pair in order[at]]

@@ -48,7 +48,12 @@ def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int
         "ensemble": "n_trees" in header,
         "named": header["named"],
         "columns": [
-            {"name": name, "kind": Kind(kind).name.lower(), "levels": _items(levels), "missing": has}
+            {
+                "name": name,
+                "kind": Kind(kind).name.lower(),
+                "levels": _items(levels),
+                "missing": has,
+            }
             for name, kind, levels, has in zip(
                 header["names"],
                 header["kinds"],

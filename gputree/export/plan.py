@@ -208,5 +208,3 @@ def _ordered(plan: Plan, feature: int, threshold: float, low: int) -> Test:
     n_levels = len(plan.levels_of(feature))
     slots = tuple(low if level <= threshold else 1 - low for level in range(n_levels))
     return Test(feature, threshold, low, slots)
-
-

@@ -213,9 +213,7 @@ def to_python(plan: Plan) -> str:
     """The source of a module."""
     tables = tables_of(plan)
     is_classes = plan.classes is not None
-    said = (
-        "\n`predict_proba(row)` gives the probability of each of CLASSES." if is_classes else ""
-    )
+    said = "\n`predict_proba(row)` gives the probability of each of CLASSES." if is_classes else ""
     columns = _listed([repr(name) for name in plan.schema.names])
     parts = [HEAD.format(estimator=plan.estimator, classes=said, columns=columns)]
     parts += [_constants(plan, tables), CODED.format()]
@@ -240,18 +238,15 @@ def _constants(plan: Plan, tables: Tables) -> str:
     else:
         assert plan.say is not None
         lines.append(f"SAY = {_floats(plan.say)}")
-    for name in ("root", "feature", "child", "missing", "level_start", "level_slot"):
-        lines.append(f"{name.upper()} = {_whole(getattr(tables, name))}")
+    names = ["root", "feature", "child", "missing", "level_start", "level_slot"]
+    names += ["n_children"] if plan.is_divided else ["stop"]
+    if plan.has_surrogates:
+        names += ["first_surrogate", "surrogate_feature", "surrogate_slot", "surrogate_level_start"]
+    lines += [f"{name.upper()} = {_whole(getattr(tables, name))}" for name in names]
     lines.append(f"THRESHOLD = {_floats(tables.threshold)}")
     if plan.is_divided:
-        lines.append(f"N_CHILDREN = {_whole(tables.n_children)}")
         lines.append(f"SHARE = {_floats(tables.share)}")
-    else:
-        lines.append(f"STOP = {_whole(tables.stop)}")
     if plan.has_surrogates:
-        for name in ("first_surrogate", "surrogate_feature", "surrogate_slot"):
-            lines.append(f"{name.upper()} = {_whole(getattr(tables, name))}")
-        lines.append(f"SURROGATE_LEVEL_START = {_whole(tables.surrogate_level_start)}")
         lines.append(f"SURROGATE_THRESHOLD = {_floats(tables.surrogate_threshold)}")
     lines.append(f"VALUE = {_listed([_floats(row) for row in tables.value])}")
     if plan.link != plans.IDENTITY:

@@ -75,9 +75,13 @@ def _named(made: Any, model: Any) -> Any:
 
 def _trees(plan: Plan, classes: HostArray | None) -> list[Any]:
     is_extra = plan.estimator.startswith("ExtraTrees")
-    names = ("ExtraTreeClassifier", "ExtraTreeRegressor") if is_extra else (
-        "DecisionTreeClassifier",
-        "DecisionTreeRegressor",
+    names = (
+        ("ExtraTreeClassifier", "ExtraTreeRegressor")
+        if is_extra
+        else (
+            "DecisionTreeClassifier",
+            "DecisionTreeRegressor",
+        )
     )
     kind = getattr(tree, names[classes is None])
     trees = []
@@ -118,5 +122,3 @@ def _tree_of(own: Tree, values: HostArray, n_classes: HostArray, n_features: int
         }
     )
     return made
-
-

@@ -140,9 +140,7 @@ def _leaves(columns: Columns, tree: Tree) -> Iterator[tuple[tuple[str, ...], int
         pending += [((*way, is_so), first + slot, False) for is_so, slot in reversed(others)]
 
 
-def _branches(
-    columns: Columns, tree: Tree, node: int
-) -> tuple[list[tuple[str, int]], int | None]:
+def _branches(columns: Columns, tree: Tree, node: int) -> tuple[list[tuple[str, int]], int | None]:
     """The children with conditions, and who takes the rest, None for the node itself."""
     missing = int(tree.missing_slot[node])
     test = test_at(columns.plan, tree, node)
@@ -160,7 +158,9 @@ def _branches(
     if not surrogates:
         return [(columns.leads(test, slot), slot) for slot in slots], rest
     outcomes = " ".join(
-        f"WHEN {columns.leads(each, slot)} THEN {slot}" for each in (test, *surrogates) for slot in (0, 1)
+        f"WHEN {columns.leads(each, slot)} THEN {slot}"
+        for each in (test, *surrogates)
+        for slot in (0, 1)
     )
     decided = f"CASE {outcomes} ELSE {-1 if rest is None else rest} END"
     return [(f"{decided} = {slot}", slot) for slot in slots], rest

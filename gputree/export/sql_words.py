@@ -76,7 +76,9 @@ class Columns:
         """The condition that it leads to any other child."""
         if test.slots is None:
             return self.leads(test, 1 - slot)
-        others = [level for each in range(n_children) if each != slot for level in test.levels_to(each)]
+        others = [
+            level for each in range(n_children) if each != slot for level in test.levels_to(each)
+        ]
         is_unknown = test.unknown is not None and test.unknown != slot
         return self._among(test.feature, others, is_unknown)
 

@@ -81,9 +81,7 @@ def _ends(plan: Plan) -> tuple[HostArray, HostArray]:
         tree.is_leaf if plan.is_divided else tree.is_leaf | may_stop(tree) for tree in plan.trees
     ]
     where = np.concatenate(is_end)
-    value, place = np.unique(
-        np.concatenate(plan.values)[where] + 0.0, axis=0, return_inverse=True
-    )
+    value, place = np.unique(np.concatenate(plan.values)[where] + 0.0, axis=0, return_inverse=True)
     row = np.full(len(where), -1)
     row[where] = place.ravel()
     return row, value

@@ -103,16 +103,21 @@ MODELS = {
     ),
     "ID3": (lambda: gputree.ID3Classifier(**of), "three"),
     "C4.5": (lambda: gputree.C45Classifier(**of), "three"),
-    "CART": (lambda: gputree.CARTClassifier(**of), "three"),
+    "CART": (lambda: gputree.CARTClassifier(max_depth=5, pruning=None, **of), "three"),
     "CART, rpart": (
-        lambda: gputree.CARTRegressor(surrogate_style="rpart", max_surrogates=1, **of),
+        lambda: gputree.CARTRegressor(
+            max_depth=4, pruning=None, surrogate_style="rpart", max_surrogates=1, **of
+        ),
         "number",
     ),
     "regression": (lambda: value_tree(), "number"),
     "outputs": (lambda: value_tree(), "numbers"),
     "only a leaf": (lambda: value_tree(min_samples_leaf=600), "number"),
     "forest": (lambda: gputree.RandomForestClassifier(max_depth=6, **FEW, **of), "three"),
-    "forest of numbers": (lambda: gputree.RandomForestRegressor(max_depth=5, **FEW, **of), "number"),
+    "forest of numbers": (
+        lambda: gputree.RandomForestRegressor(max_depth=5, **FEW, **of),
+        "number",
+    ),
     "extra trees": (lambda: gputree.ExtraTreesClassifier(max_depth=5, **FEW, **of), "two"),
     "extra trees of outputs": (
         lambda: gputree.ExtraTreesRegressor(max_depth=4, **FEW, **of),
@@ -125,15 +130,15 @@ MODELS = {
         "three",
     ),
     "bagging, columns": (
-        lambda: gputree.BaggingRegressor(max_features=0.5, **FEW),
+        lambda: gputree.BaggingRegressor(
+            gputree.DecisionTreeRegressor(max_depth=5), max_features=0.5, **FEW
+        ),
         "number",
     ),
     "AdaBoost": (lambda: gputree.AdaBoostClassifier(tree(max_depth=2), **FEW), "three"),
     "AdaBoost, two": (lambda: gputree.AdaBoostClassifier(tree(max_depth=2), **FEW), "two"),
-    "AdaBoost of C4.5": (
-        lambda: gputree.AdaBoostClassifier(
-            gputree.C45Classifier(max_depth=2, pruning=None, **of), **FEW
-        ),
+    "AdaBoost, fractions": (
+        lambda: gputree.AdaBoostClassifier(tree(missing="fractional", max_depth=2), **FEW),
         "three",
     ),
     "AdaBoost of numbers": (lambda: gputree.AdaBoostRegressor(value_tree(), **FEW), "number"),
@@ -148,7 +153,7 @@ MODELS = {
         "count",
     ),
 }
-DIVIDED = {"fractions", "fractions, branches", "C4.5", "bagging of C4.5", "AdaBoost of C4.5"}
+DIVIDED = {"fractions", "fractions, branches", "C4.5", "bagging of C4.5", "AdaBoost, fractions"}
 WITH_SURROGATES = {"surrogates", "surrogates, majority", "CART", "CART, rpart"}
 # Exponentials of other libraries, in the last place or two.
 WITH_EXPONENTIALS = {name for name in MODELS if "oost" in name} - {

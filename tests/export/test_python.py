@@ -28,7 +28,7 @@ def test_the_source_answers_with_the_bits_of_the_model(name):
         assert (found == expected(name)).all()
 
 
-@pytest.mark.parametrize("name", ["subsets", "fractions", "AdaBoost of C4.5", "boosting, two"])
+@pytest.mark.parametrize("name", ["subsets", "fractions", "AdaBoost, fractions", "boosting, two"])
 def test_the_source_answers_with_the_labels_of_the_model(name):
     predict = run(fitted(name))["predict"]
     some = rows(name)[:1000]

@@ -39,7 +39,7 @@ def test_the_answers_are_those_of_the_model(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_treelite_cannot_hold_is_refused(name):
-    with pytest.raises(NotExportable, match="treelite .*; (fit with|use) "):
+    with pytest.raises(NotExportable, match=r"treelite .*; (fit with|use) "):
         fitted(name).to_treelite()
 
 
