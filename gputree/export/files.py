@@ -37,12 +37,12 @@ def export(model: Any, path: str | os.PathLike[str], format: str | None = None) 
 
     Examples
     --------
-    >>> import os, tempfile, gputree
+    >>> import pathlib, tempfile, gputree
     >>> from gputree.export import export
     >>> tree = gputree.DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
-    >>> path = os.path.join(tempfile.mkdtemp(), "tree.json")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "tree.json")
     >>> export(tree, path)
-    >>> gputree.from_json(open(path).read()).predict([[1]])
+    >>> gputree.from_json(path.read_text()).predict([[1]])
     array(['yes'], dtype='<U3')
     """
     store.write(path, as_bytes(model, path, _format_of(path) if format is None else format))

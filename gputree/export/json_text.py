@@ -82,7 +82,7 @@ def from_json(text: str | bytes) -> Any:
     Parameters
     ----------
     text : str or bytes
-        JSON; for a file, what `open(path).read()` gives.
+        JSON; for a file, what `pathlib.Path(path).read_text()` gives.
 
     Returns
     -------
