@@ -78,7 +78,8 @@ def value_tree(**options):
 FEW = {"n_estimators": 7, "random_state": 0}
 MODELS = {
     "subsets": (lambda: tree(), "three"),
-    "subsets, majority": (lambda: tree(unknown_category="majority"), "three"),
+    # Deep enough for nodes that have not seen all levels.
+    "subsets, majority": (lambda: tree(unknown_category="majority", max_depth=9), "three"),
     "branches": (lambda: tree(nominal="multiway", max_depth=4), "three"),
     "branches, majority": (
         lambda: tree(nominal="multiway", unknown_category="majority", max_depth=4),
