@@ -16,6 +16,7 @@ from gputree.estimators.classic import (
 from gputree.estimators.model_file import load
 from gputree.estimators.show import export_graphviz, export_text
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.export.json_text import from_json
 from gputree.plots import (
     plot_boundary,
     plot_error_curve,
@@ -53,6 +54,7 @@ __all__ = [
     "RuleSetClassifier",
     "export_graphviz",
     "export_text",
+    "from_json",
     "load",
     "plot_boundary",
     "plot_error_curve",

@@ -10,6 +10,7 @@ import gputree
 NOT_NEEDED = [
     *("cupy", "torch", "numba", "numba.cuda"),
     *("pandas", "polars", "pyarrow", "dask", "matplotlib"),
+    *("onnx", "treelite"),
 ]
 FIT = "gputree.DecisionTreeClassifier().fit([[0], [1]], [0, 1]).predict([[0]])"
 

@@ -29,11 +29,17 @@ BOOSTED = {
     *FOUNDATION,
     *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),
     *("gputree.ensembles", "gputree.estimators", "gputree.formulas", "gputree.prediction"),
-    *("gputree.sampling", "gputree.tree"),
+    *("gputree.export.plan", "gputree.sampling", "gputree.tree"),
 }
 MAY_IMPORT = {
     "gputree.kernels": set(),
     "gputree.tree": FOUNDATION,
+    "gputree.export": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.kernels.exponential"},
+    # What a file holds is known there; it is asked for when a text is read.
+    "gputree.export.json_text": {
+        *FOUNDATION,
+        *("gputree.data", "gputree.tree", "gputree.estimators.model_file"),
+    },
     "gputree.pruning": {*FOUNDATION, "gputree.tree", "gputree.formulas"},
     "gputree.data": {*FOUNDATION, "gputree.kernels.buckets"},
     "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
@@ -58,7 +64,7 @@ MAY_IMPORT = {
     "gputree.ensembles": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
-        *("gputree.sampling", "gputree.progress", "gputree.prediction"),
+        *("gputree.sampling", "gputree.progress", "gputree.prediction", "gputree.export.plan"),
     },
     "gputree.ensembles.kinds": {"gputree.ensembles", "gputree.boosting"},
     "gputree.boosting": {
@@ -97,6 +103,8 @@ MAY_KNOW = {
     },
     "array_api_strict": set(),
     "matplotlib": {"gputree.plots.axes"},
+    "onnx": {"gputree.export.onnx_model"},
+    "treelite": {"gputree.export.treelite_model"},
     "pandas": set(),
     "polars": set(),
     "pyarrow": set(),

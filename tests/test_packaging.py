@@ -54,7 +54,7 @@ def metadata(wheel):
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
-    expected = {"gputree/py.typed"}
+    expected = {"gputree/py.typed", "gputree/export/model.schema.json"}
     for path in [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]:
         inside = path.relative_to(ROOT).as_posix()
         expected.add(f"gputree/{inside}" if inside.startswith("kernels/") else inside)

@@ -17,6 +17,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.estimators.trees import LARGEST_TARGET
+from gputree.export.plan import EXPONENTIAL, IDENTITY, LOGISTIC, SOFTMAX
 from gputree.formulas import LOSSES
 from gputree.tree.plain import from_plain
 
@@ -212,6 +213,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         """What the trees add up to after one, two, ... rounds."""
         for raw in self._staged_raw(X):
             yield like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
+
+    def _link(self) -> str:
+        return LOGISTIC if len(self._start) == 1 else SOFTMAX
 
     def _labels(self, raw: HostArray) -> HostArray:
         place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
@@ -423,6 +427,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         """The predictions after one, two, ... rounds."""
         for raw in self._staged_raw(X):
             yield like(X, self._answer(raw))
+
+    def _link(self) -> str:
+        return EXPONENTIAL if self.loss == "poisson" else IDENTITY
 
     def _answer(self, raw: HostArray) -> HostArray:
         return np.asarray(LOSSES.exp(raw[0]) if self.loss == "poisson" else raw[0])

@@ -29,6 +29,7 @@ from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.growing import Growing
 from gputree.estimators.trees import DecisionTreeRegressor
+from gputree.export.plan import IDENTITY, Plan
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
 from gputree.prediction import sum_leaves
@@ -243,6 +244,25 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         return self._stack(), self._start
+
+    def _plan(self) -> Plan:
+        check_is_fitted(self)
+        trees = tuple(member.tree for member in self._members)
+        return Plan(
+            type(self).__name__,
+            self.schema_,
+            self.missing_,
+            trees,
+            tuple(tree.value for tree in trees),
+            tuple(at % len(self._start) for at in range(len(trees))),
+            self._start,
+            link=self._link(),
+            classes=getattr(self, "classes_", None),
+        )
+
+    def _link(self) -> str:
+        """From what the trees add up to, to an answer."""
+        return IDENTITY
 
     def _has_outputs(self) -> bool:
         return len(self._start) > 1

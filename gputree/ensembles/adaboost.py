@@ -1,6 +1,8 @@
 """AdaBoostClassifier and AdaBoostRegressor."""
 
+import functools
 import math
+import operator
 import warnings
 from collections.abc import Iterator
 from typing import Any, Self
@@ -20,12 +22,13 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.based import stem_of
 from gputree.ensembles.draws import Draws, content_order, n_samples
-from gputree.ensembles.members import Member, answers
+from gputree.ensembles.members import Member, answers, values_of
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.export.plan import MEDIAN, SAMME, SUM, VOTES, Plan, may_stop
 
 LEAST_WEIGHT = float(np.finfo(np.float64).eps)  # of a row, as a share of all: none is forgotten
 LOSSES = ("linear", "square", "exponential")
@@ -286,14 +289,43 @@ feature_names_in_, missing_, backend_, device_
     def _staged_say(self, X: Any) -> Iterator[HostArray]:
         """The mean say for each class after each tree, (rows, classes); in the trees' order."""
         table = self._table(X)
-        others = -1.0 / max(1, self.n_classes_ - 1)
         total, norm = np.zeros((table.n_rows, self.n_classes_)), 0.0
         every = answers(self._at(), self._members, table)
         for weight, found in zip(self.estimator_weights_.tolist(), every, strict=True):
-            is_said = found.argmax(axis=1)[:, None] == np.arange(self.n_classes_)
-            total = total + np.where(is_said, weight, others * weight)
+            total = total + self._votes(found, weight)
             norm += weight
             yield total / norm
+
+    def _votes(self, found: HostArray, weight: float) -> HostArray:
+        """What a tree of this weight adds to each class."""
+        others = -1.0 / max(1, self.n_classes_ - 1)
+        is_said = found.argmax(axis=1)[:, None] == np.arange(self.n_classes_)
+        return np.where(is_said, weight, others * weight)
+
+    def _plan(self) -> Plan:
+        check_is_fitted(self)
+        trees = tuple(member.tree for member in self._members)
+        values = [values_of(self._stem, tree) for tree in trees]
+        say = self.estimator_weights_
+        is_divided = self.missing_ == "fractional" and any(may_stop(tree).any() for tree in trees)
+        if not is_divided:  # each node has its vote already
+            values = [
+                self._votes(own, weight) for own, weight in zip(values, say.tolist(), strict=True)
+            ]
+        return Plan(
+            type(self).__name__,
+            self.schema_,
+            self.missing_,
+            trees,
+            tuple(values),
+            (0,) * len(trees),
+            np.zeros(self.n_classes_),
+            divisor=functools.reduce(operator.add, say.tolist()),
+            link=SAMME,
+            combine=VOTES if is_divided else SUM,
+            say=say,
+            classes=self.classes_,
+        )
 
     def _labels(self, said: HostArray) -> HostArray:
         return np.asarray(self.classes_[said.argmax(axis=1)])
@@ -433,6 +465,21 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         table = self._table(X)
         found = answers(self._at(), self._members, table)
         return np.stack([each[:, 0] for each in found], axis=1)
+
+    def _plan(self) -> Plan:
+        check_is_fitted(self)
+        trees = tuple(member.tree for member in self._members)
+        return Plan(
+            type(self).__name__,
+            self.schema_,
+            self.missing_,
+            trees,
+            tuple(tree.value for tree in trees),
+            (0,) * len(trees),
+            np.zeros(1),
+            combine=MEDIAN,
+            say=self.estimator_weights_,
+        )
 
     def _median(self, every: HostArray) -> HostArray:
         order = np.argsort(every, axis=1, kind="stable")

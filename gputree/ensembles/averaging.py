@@ -14,12 +14,13 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
 from gputree.ensembles.inspection import permutation_importances, proximities
-from gputree.ensembles.members import Member, added, answers
+from gputree.ensembles.members import Member, added, answers, values_of
 from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.growing import Growing
+from gputree.export.plan import Plan, on_all_columns
 from gputree.tree.tree import Tree
 
 HOW_TO_SPARE = "set bootstrap=True or max_samples"  # rows that a tree does not see
@@ -216,6 +217,21 @@ class Averaging(Ensemble):
         if oob is None:
             raise AttributeError(f"{name} is there after a fit with oob_score=True")
         return oob
+
+    def _plan(self) -> Plan:
+        check_is_fitted(self)
+        values = tuple(values_of(self._stem, member.tree) for member in self._members)
+        return Plan(
+            type(self).__name__,
+            self.schema_,
+            self.missing_,
+            tuple(on_all_columns(member.tree, member.columns) for member in self._members),
+            values,
+            (0,) * len(values),
+            np.zeros(values[0].shape[1]),
+            divisor=float(len(values)),
+            classes=getattr(self, "classes_", None),
+        )
 
     def _mean(self, X: Any) -> HostArray:
         """The mean of what the trees answer, added in their order."""

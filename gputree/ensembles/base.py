@@ -23,6 +23,7 @@ from gputree.ensembles.members import Estimators, Member, Members, walk
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
+from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
@@ -46,7 +47,7 @@ class Run:
         return self.kept + self.members
 
 
-class Ensemble(CallbackSupportMixin, Reported):
+class Ensemble(CallbackSupportMixin, Exportable, Reported):
     """Many trees on one table."""
 
     # Parameters that cannot change a model, so they are no part of it.
@@ -129,6 +130,10 @@ class Ensemble(CallbackSupportMixin, Reported):
         """Write the model and its parameters to a file, read by `gputree.load`."""
         check_is_fitted(self)
         ensemble_file.save(self, path)
+
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        check_is_fitted(self)
+        return ensemble_file.parts(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

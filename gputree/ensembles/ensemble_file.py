@@ -32,8 +32,13 @@ def model_bytes(ensemble: "Ensemble") -> bytes:
 
 def save(ensemble: "Ensemble", path: str | os.PathLike[str]) -> None:
     """Write a model with its parameters."""
+    store.write(path, store.pack(*parts(ensemble)))
+
+
+def parts(ensemble: "Ensemble") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a model with its parameters."""
     header = {**_describe(ensemble), "params": model_file.params_to_plain(ensemble)}
-    store.write(path, store.pack(header, _arrays(ensemble)))
+    return header, _arrays(ensemble)
 
 
 def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]) -> "Ensemble":

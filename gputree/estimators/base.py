@@ -22,11 +22,13 @@ from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
 from gputree.estimators.explainable import Explainable
+from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.readable import Readable
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
+from gputree.export.plan import Plan
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
 from gputree.growth.surrogates import Style
@@ -39,7 +41,7 @@ MOST_EXACT = 20  # levels: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
 
 
-class TreeEstimator(Explainable, Prunable, Readable, Reported):
+class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -161,6 +163,10 @@ class TreeEstimator(Explainable, Prunable, Readable, Reported):
         """Write the model and its parameters to a file, read by `gputree.load`."""
         check_is_fitted(self)
         model_file.save(self, path)
+
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        check_is_fitted(self)
+        return model_file.parts(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -361,6 +367,20 @@ class TreeEstimator(Explainable, Prunable, Readable, Reported):
     def _added_up(self) -> tuple[Stack, HostArray]:
         value = self._leaf_values()
         return Stack.of([self.tree_], [value]), np.zeros(value.shape[1])
+
+    def _plan(self) -> Plan:
+        check_is_fitted(self)
+        value = self._leaf_values()
+        return Plan(
+            type(self).__name__,
+            self.schema_,
+            self.missing_,
+            (self.tree_,),
+            (value,),
+            (0,),
+            np.zeros(value.shape[1]),
+            classes=getattr(self, "classes_", None),
+        )
 
     def _has_outputs(self) -> bool:
         return hasattr(self, "classes_") or self.tree_.value.shape[1] > 1

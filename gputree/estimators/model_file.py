@@ -27,8 +27,12 @@ def model_bytes(estimator: "TreeEstimator") -> bytes:
 
 def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
     """Write a model with its parameters."""
-    header = {**describe(estimator), **told(estimator)}
-    store.write(path, store.pack(header, arrays_of(estimator)))
+    store.write(path, store.pack(*parts(estimator)))
+
+
+def parts(estimator: "TreeEstimator") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a model with its parameters."""
+    return {**describe(estimator), **told(estimator)}, arrays_of(estimator)
 
 
 def told(estimator: Any) -> dict[str, Any]:
@@ -95,13 +99,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> gputree.load(path).predict([[1]])
     array(['yes'], dtype='<U3')
     """
-    header, arrays = store.unpack(store.read(path))
+    return restored(*store.unpack(store.read(path)), repr(os.fspath(path)))
+
+
+def restored(header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any:
+    """The model of a header and arrays; `source` says where they come from."""
     try:
         return _restore(header, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"{os.fspath(path)!r} does not describe a gputree model") from error
+        raise ModelFileError(f"{source} does not describe a gputree model") from error
 
 
 def describe(estimator: Any) -> dict[str, Any]:

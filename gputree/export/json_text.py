@@ -1,0 +1,257 @@
+"""Models as JSON with a documented schema, and back without loss.
+
+The text says what a model file says, tree by tree and in words. Numbers are written with the
+fewest digits that read back as the same number; NaN is null, infinities are "inf" and "-inf".
+`model.schema.json` beside this module is the schema.
+"""
+
+import json
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from gputree.data.table import Kind
+from gputree.dtypes import HostArray
+from gputree.errors import ModelFileError
+from gputree.tree.plain import from_plain, to_plain
+from gputree.tree.store import MAX_NESTING, nesting, shown
+from gputree.tree.tree import Tree
+
+FORMAT = "gputree-json"
+VERSION = 1
+INFINITE = {"inf": np.inf, "-inf": -np.inf}
+NAME = "the JSON text"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what `to_json` writes.
+
+    Examples
+    --------
+    >>> from gputree.export import json_text
+    >>> json_text.schema()["title"]
+    'A model of gputree'
+    """
+    text = resources.files("gputree.export").joinpath("model.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int | None) -> str:
+    """The text for the header and the arrays of a model file."""
+    said = {
+        "format": FORMAT,
+        "version": VERSION,
+        "estimator": header["estimator"],
+        "params": dict(header["params"]["dict"]),
+        "ensemble": "n_trees" in header,
+        "named": header["named"],
+        "columns": [
+            {
+                "name": name,
+                "kind": Kind(kind).name.lower(),
+                "levels": _items(levels),
+                "missing": has,
+            }
+            for name, kind, levels, has in zip(
+                header["names"],
+                header["kinds"],
+                header["levels"],
+                header["has_missing"],
+                strict=True,
+            )
+        ],
+        "missing": header["missing"],
+        "unknown_category": header["unknown"],
+        "classes": _labels(header.get("classes")),
+        "trees": _trees(header, arrays),
+        "arrays": {
+            name: _numbers(array) for name, array in arrays.items() if name not in _OF_TREES
+        },
+    }
+    return json.dumps(said, indent=indent, ensure_ascii=True, allow_nan=False)
+
+
+def from_json(text: str | bytes) -> Any:
+    """The model that `to_json` wrote.
+
+    The text is data only: nothing in it is executed, and one that describes no model is refused
+    with a `ModelFileError`.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON; for a file, what `pathlib.Path(path).read_text()` gives.
+
+    Returns
+    -------
+    estimator
+        Fitted, with the parameters it was fitted with; `to_bytes()` is that of the model that was
+        written.
+
+    Examples
+    --------
+    >>> import gputree
+    >>> tree = gputree.DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
+    >>> again = gputree.from_json(tree.to_json())
+    >>> again.to_bytes() == tree.to_bytes(), again.predict([[1]])
+    (True, array(['yes'], dtype='<U3'))
+    """
+    from gputree.estimators import model_file
+
+    said = _read(text)
+    try:
+        header, arrays = _header(said), _arrays(said)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{NAME} does not describe a gputree model: {error}") from error
+    return model_file.restored(header, arrays, NAME)
+
+
+# What lies tree by tree in the text, and one after another in a model file.
+_OF_TREES = {*Tree.DTYPES, "tree_nodes", "tree_levels", "columns", "tree_columns"}
+
+
+def _items(plain: Any) -> Any:
+    """Levels as a list: a file says that they are a tuple."""
+    return None if plain is None else plain["tuple"]
+
+
+def _labels(plain: Any) -> dict[str, Any] | None:
+    if plain is None:
+        return None
+    labels = from_plain(plain)
+    return {"dtype": labels.dtype.str, "labels": to_plain(labels.tolist())}
+
+
+def _trees(header: dict[str, Any], arrays: dict[str, HostArray]) -> list[dict[str, Any]]:
+    if "n_trees" not in header:
+        return [{name: _numbers(arrays[name]) for name in Tree.DTYPES}]
+    n_trees = header["n_trees"]
+    by_node = np.append(0, np.cumsum(arrays["tree_nodes"]))
+    by_surrogate = np.append(0, np.cumsum(arrays["n_surrogates"], dtype=np.int64))[by_node]
+    end = {name: by_surrogate if name in Tree.OTHERS else by_node for name in Tree.DTYPES}
+    end["level_slot"] = np.append(0, np.cumsum(arrays["tree_levels"]))
+    if "columns" in arrays:
+        end["columns"] = np.append(0, np.cumsum(arrays["tree_columns"]))
+    return [
+        {name: _numbers(arrays[name][own[at] : own[at + 1]]) for name, own in end.items()}
+        for at in range(n_trees)
+    ]
+
+
+def _numbers(array: HostArray) -> Any:
+    """Numbers of any shape as lists."""
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    return [
+        _numbers(each) if each.ndim else float(each) if np.isfinite(each) else _unusual(each)
+        for each in array
+    ]
+
+
+def _unusual(number: Any) -> str | None:
+    return None if np.isnan(number) else "inf" if number > 0 else "-inf"
+
+
+def _read(text: str | bytes) -> dict[str, Any]:
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    if nesting(raw) > MAX_NESTING:  # before the parser, which recurses
+        raise ModelFileError(f"{NAME} is nested deeper than {MAX_NESTING} levels")
+    try:
+        said = json.loads(raw, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ModelFileError(f"{NAME} is not JSON: {error}") from error
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise ModelFileError(f"{NAME} is not a model: it does not say 'format': {FORMAT!r}")
+    if said.get("version") != VERSION:
+        raise ModelFileError(
+            f"{NAME} has version {shown(said.get('version'))}, and this gputree reads {VERSION}; "
+            "a newer gputree may read it"
+        )
+    return said
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is written as null, or in quotes")
+
+
+def _header(said: dict[str, Any]) -> dict[str, Any]:
+    columns = said["columns"]
+    header = {
+        "estimator": said["estimator"],
+        "params": {"dict": [[name, value] for name, value in said["params"].items()]},
+        "named": said["named"],
+        "names": [column["name"] for column in columns],
+        "kinds": [int(Kind[column["kind"].upper()]) for column in columns],
+        "levels": [_tuple(column["levels"]) for column in columns],
+        "has_missing": [column["missing"] for column in columns],
+        "unknown": said["unknown_category"],
+        "missing": said["missing"],
+    }
+    if said["classes"] is not None:
+        header["classes"] = _plain_labels(said["classes"])
+    if said["ensemble"] is True:
+        header["n_trees"] = len(said["trees"])
+    return header
+
+
+def _tuple(items: Any) -> Any:
+    return None if items is None else {"tuple": items}
+
+
+def _plain_labels(said: dict[str, Any]) -> Any:
+    labels = from_plain(said["labels"])
+    array = np.empty(len(labels), said["dtype"])
+    for at, label in enumerate(labels):
+        array[at] = label
+    if array.tolist() != labels:
+        raise ModelFileError(f"class labels are not of dtype {said['dtype']!r}")
+    return to_plain(array)
+
+
+def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
+    trees = [
+        {name: _array(tree[name], name, dtype) for name, dtype in Tree.DTYPES.items()}
+        for tree in said["trees"]
+    ]
+    others = {name: _array(each, name, "<f8") for name, each in said["arrays"].items()}
+    if said["ensemble"] is not True:
+        (only,) = trees
+        return only | others
+    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in Tree.DTYPES}
+    arrays["tree_nodes"] = np.array([len(tree["kind"]) for tree in trees], np.int64)
+    arrays["tree_levels"] = np.array([len(tree["level_slot"]) for tree in trees], np.int64)
+    if "columns" in said["trees"][0]:
+        own = [_array(tree["columns"], "columns", "<i8") for tree in said["trees"]]
+        arrays["columns"] = np.concatenate(own)
+        arrays["tree_columns"] = np.array([len(columns) for columns in own], np.int64)
+    return arrays | others
+
+
+def _array(said: Any, name: str, dtype: str) -> HostArray:
+    if not isinstance(said, list):
+        raise ModelFileError(f"{name!r} is not a list of numbers")
+    if name == "value":
+        n_outputs = len(said[0]) if said else 0
+        flat = [number for row in said for number in row]
+        if any(len(row) != n_outputs for row in said):
+            raise ModelFileError("the values of nodes differ in length")
+        return _array(flat, "values", dtype).reshape(len(said), n_outputs)
+    if np.dtype(dtype).kind == "f":
+        return np.array([_float(number, name) for number in said], np.dtype(dtype))
+    if any(type(number) is not int for number in said):
+        raise ModelFileError(f"{name!r} holds something that is not a whole number")
+    return np.array(said, np.dtype(dtype))
+
+
+def _float(number: Any, name: str) -> float:
+    if number is None:
+        return float("nan")
+    if isinstance(number, str) and number in INFINITE:
+        return INFINITE[number]
+    if type(number) not in (int, float):
+        raise ModelFileError(f"{name!r} holds {shown(number)}, which is not a number")
+    return float(number)

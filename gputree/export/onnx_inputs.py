@@ -1,0 +1,85 @@
+"""The inputs of an ONNX model, and how they become a table of numbers.
+
+Levels become their numbers. Where they are unordered, a missing value is MISSING, since sets know
+no NaN. Knows plans.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from gputree.data.table import Kind
+from gputree.export.onnx_graph import ML, Graph
+from gputree.export.plan import NotExportable, Plan
+
+MISSING = -1.0  # the number of an unordered level that is missing
+RESERVED = ("probabilities", "label", "prediction")
+
+
+def read_inputs(graph: Graph, plan: Plan, missing_text: str) -> tuple[str, str | None]:
+    """The table, (rows, columns); and which rows are refused, (rows, 1), where some may be."""
+    names, kinds = plan.schema.names, graph.onnx.TensorProto
+    if all(kind is Kind.NUMERIC for kind in plan.schema.kinds):
+        return graph.input("X", kinds.DOUBLE, [None, len(names)]), None
+    columns, refused = [], None
+    for feature, name in enumerate(names):
+        if not name or name in RESERVED or name.startswith("gputree."):
+            raise NotExportable(
+                f"column {name!r} cannot be an input of ONNX, whose names are taken; rename it"
+            )
+        levels = plan.schema.levels[feature]
+        if levels is None:
+            columns.append(graph.input(name, kinds.DOUBLE, [None, 1]))
+            continue
+        number = _numbered(graph, plan, feature, missing_text)
+        columns.append(number)
+        if plan.unknown_of(feature) == "error":
+            unknown = graph.constant(np.array(float(len(levels))))
+            own = graph.add("Equal", number, unknown)
+            refused = own if refused is None else graph.add("Or", refused, own)
+    return graph.add("Concat", *columns, axis=1), refused
+
+
+def _numbered(graph: Graph, plan: Plan, feature: int, missing_text: str) -> str:
+    """The numbers of the levels of a column."""
+    name, levels = plan.schema.names[feature], plan.levels_of(feature)
+    missing = np.nan if plan.schema.kinds[feature] is Kind.ORDINAL else MISSING
+    unknown = missing if plan.unknown_of(feature) == "missing" else float(len(levels))
+    numbers = np.arange(float(len(levels)))
+    kinds = graph.onnx.TensorProto
+    if levels and all(type(level) is str for level in levels):
+        if missing_text in levels:
+            raise NotExportable(
+                f"missing_text={missing_text!r} is a level of column {name!r}; give another text "
+                "that stands for missing values"
+            )
+        keys = np.array([*levels, missing_text], object)
+        column = graph.input(name, kinds.STRING, [None, 1])
+        return _encoded(graph, column, keys, np.append(numbers, missing), unknown)
+    keys = np.array([_number(level, name) for level in levels], np.float64)
+    column = graph.input(name, kinds.DOUBLE, [None, 1])
+    if not levels:  # whatever there is, it was not seen
+        keys, numbers = np.zeros(1), np.array([unknown])
+    number = _encoded(graph, column, keys, numbers, unknown)
+    return graph.add("Where", graph.add("IsNaN", column), graph.constant(np.array(missing)), number)
+
+
+def _encoded(graph: Graph, column: str, keys: Any, numbers: Any, unknown: float) -> str:
+    encoded: str = graph.add(
+        "LabelEncoder",
+        column,
+        domain=ML,
+        keys_tensor=graph.tensor(keys),
+        values_tensor=graph.tensor(numbers),
+        default_tensor=graph.tensor(np.array([unknown])),
+    )
+    return encoded
+
+
+def _number(level: Any, name: str) -> float:
+    if type(level) not in (bool, int, float) or float(level) != level:
+        raise NotExportable(
+            f"column {name!r} has the level {level!r}; levels for ONNX are all text, or all "
+            "numbers that a double holds; convert them before the fit, or use to_json"
+        )
+    return float(level)

@@ -1,0 +1,142 @@
+"""Words of SQL: quoted names, literals of numbers and levels, tests of one column.
+
+Knows dialects and tests; must not know trees.
+"""
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from gputree.dtypes import STAY
+from gputree.export.plan import NotExportable, Plan, Test
+
+NEVER = "1 = 0"
+LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a data base writes what not all write alike."""
+
+    name: str
+    true: str = "TRUE"
+    false: str = "FALSE"
+    # A test for NaN, where that is a value of its own and larger than all others.
+    is_nan: str | None = None
+    # Whether CASE may stand within CASE many times over: SQLite's parser takes some 20.
+    nests: bool = False
+    # Whether to write IN as comparisons: DuckDB may make a join of each IN.
+    compares: bool = False
+
+
+DIALECTS = {
+    "ansi": Dialect("ansi"),
+    "sqlite": Dialect("sqlite", "1", "0"),  # it turns NaN into NULL when it is stored
+    "duckdb": Dialect("duckdb", is_nan="isnan({})", nests=True, compares=True),
+}
+
+
+def named(name: str) -> str:
+    """A quoted identifier."""
+    if "\0" in name:
+        raise NotExportable(f"the name {name!r} has a NUL, which SQL cannot hold; rename it")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def number(value: float) -> str:
+    """A literal of double precision; without an exponent it would be a decimal to some."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+class Columns:
+    """The columns of a plan in SQL, and tests of them."""
+
+    def __init__(self, plan: Plan, dialect: Dialect) -> None:
+        self.plan, self.dialect = plan, dialect
+        # Through an alias: SQLite takes a quoted name that it does not know for a string.
+        self.column = [f"t.{named(name)}" for name in plan.schema.names]
+        self.literals = [self._literals(at) for at in range(len(self.column))]
+
+    def leads(self, test: Test, slot: int) -> str:
+        """The condition that a test leads to a child; not true where the value is missing."""
+        if test.slots is None:
+            return self._up_to(test) if slot == test.low else self._above(test)
+        return self._among(test.feature, test.levels_to(slot), test.unknown == slot)
+
+    def leads_or_missing(self, test: Test, slot: int) -> str:
+        """The same, and true where the value is missing, or as good as missing to the node."""
+        levels = sorted(test.levels_to(slot) + test.levels_to(STAY))
+        if not levels:
+            return f"{self.column[test.feature]} IS NULL"
+        return f"coalesce({self._among(test.feature, levels, False)}, {self.dialect.true})"
+
+    def elsewhere(self, test: Test, slot: int, n_children: int) -> str:
+        """The condition that it leads to any other child."""
+        if test.slots is None:
+            return self.leads(test, 1 - slot)
+        others = [
+            level for each in range(n_children) if each != slot for level in test.levels_to(each)
+        ]
+        is_unknown = test.unknown is not None and test.unknown != slot
+        return self._among(test.feature, others, is_unknown)
+
+    def is_unknown(self, feature: int) -> str:
+        """The condition that a level was not seen at fit."""
+        return self._among(feature, [], is_unknown=True)
+
+    def _up_to(self, test: Test) -> str:
+        column, threshold = self.column[test.feature], test.threshold
+        if threshold == math.inf:
+            return self._known(f"{column} IS NOT NULL", column)
+        if threshold == -math.inf:
+            return f"{column} < {number(-LARGEST)}"
+        return f"{column} <= {number(threshold)}"
+
+    def _above(self, test: Test) -> str:
+        column, threshold = self.column[test.feature], test.threshold
+        if threshold == math.inf:
+            return NEVER
+        if threshold == -math.inf:
+            return self._known(f"{column} >= {number(-LARGEST)}", column)
+        return self._known(f"{column} > {number(threshold)}", column)
+
+    def _known(self, condition: str, column: str) -> str:
+        is_nan = self.dialect.is_nan
+        return condition if is_nan is None else f"{condition} AND NOT {is_nan.format(column)}"
+
+    def _among(self, feature: int, levels: list[int], is_unknown: bool) -> str:
+        """One of some levels, or with `is_unknown` none of the others: an OR would be slow."""
+        column, literals = self.column[feature], self.literals[feature]
+        own = [each for at, each in enumerate(literals) if (at in set(levels)) != is_unknown]
+        if not own:
+            return f"{column} IS NOT NULL" if is_unknown else NEVER
+        if self.dialect.compares:
+            sign, joint = ("<>", " AND ") if is_unknown else ("=", " OR ")
+            return f"({joint.join(f'{column} {sign} {each}' for each in own)})"
+        return f"{column} {'NOT ' * is_unknown}IN ({', '.join(own)})"
+
+    def _literals(self, feature: int) -> list[str]:
+        name, levels = self.plan.schema.names[feature], self.plan.levels_of(feature)
+        if len({type(level) is str for level in levels}) > 1:
+            raise NotExportable(
+                f"column {name!r} has levels that are text and others that are not, and a column "
+                "of SQL has one type; convert it to text before the fit, or use to_python or "
+                "to_json"
+            )
+        return [self._literal(level, name) for level in levels]
+
+    def _literal(self, level: Any, name: str) -> str:
+        if type(level) is bool:
+            return self.dialect.true if level else self.dialect.false
+        if type(level) is int:
+            return str(level)
+        if type(level) is float and math.isfinite(level):
+            return number(level)
+        if type(level) is str and "\0" not in level:
+            return "'" + level.replace("'", "''") + "'"
+        raise NotExportable(
+            f"column {name!r} has the level {level!r}, which SQL cannot write; rename it before "
+            "the fit, or use to_python or to_json"
+        )
