@@ -1,26 +1,64 @@
-"""Decision trees with histogram kernels: the same model, byte for byte, on every backend."""
+"""Decision trees with histogram kernels: the same model, byte for byte, on every backend.
 
-from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
-from gputree.data.dataset import Dataset
-from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
-from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
-from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
-from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
-from gputree.errors import BackendUnavailable, ModelFileError
-from gputree.estimators.classic import (
-    C45Classifier,
-    CARTClassifier,
-    CARTRegressor,
-    ID3Classifier,
-)
-from gputree.estimators.model_file import load
-from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
-from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.rules.classifier import RuleSetClassifier
-from gputree.verify import selftest
-from gputree.warm import warmup
+A name is imported when it is first asked for, so that the command line starts at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
+    from gputree.data.dataset import Dataset
+    from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
+    from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
+    from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
+    from gputree.errors import BackendUnavailable, ModelFileError
+    from gputree.estimators.classic import (
+        C45Classifier,
+        CARTClassifier,
+        CARTRegressor,
+        ID3Classifier,
+    )
+    from gputree.estimators.model_file import load
+    from gputree.estimators.show import export_graphviz, export_text, plot_pruning, plot_tree
+    from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+    from gputree.rules.classifier import RuleSetClassifier
+    from gputree.verify import selftest
+    from gputree.warm import warmup
 
 __version__ = "0.1.0"
+
+# Where each public name is.
+_PLACES = {
+    "AdaBoostClassifier": "gputree.ensembles.adaboost",
+    "AdaBoostRegressor": "gputree.ensembles.adaboost",
+    "BackendUnavailable": "gputree.errors",
+    "BaggingClassifier": "gputree.ensembles.bagging",
+    "BaggingRegressor": "gputree.ensembles.bagging",
+    "C45Classifier": "gputree.estimators.classic",
+    "CARTClassifier": "gputree.estimators.classic",
+    "CARTRegressor": "gputree.estimators.classic",
+    "Dataset": "gputree.data.dataset",
+    "DecisionTreeClassifier": "gputree.estimators.trees",
+    "DecisionTreeRegressor": "gputree.estimators.trees",
+    "ExtraTreesClassifier": "gputree.ensembles.extra_trees",
+    "ExtraTreesRegressor": "gputree.ensembles.extra_trees",
+    "GradientBoostingClassifier": "gputree.boosting.gradient",
+    "GradientBoostingRegressor": "gputree.boosting.gradient",
+    "ID3Classifier": "gputree.estimators.classic",
+    "ModelFileError": "gputree.errors",
+    "RandomForestClassifier": "gputree.ensembles.forests",
+    "RandomForestRegressor": "gputree.ensembles.forests",
+    "RuleSetClassifier": "gputree.rules.classifier",
+    "export_graphviz": "gputree.estimators.show",
+    "export_text": "gputree.estimators.show",
+    "load": "gputree.estimators.model_file",
+    "plot_pruning": "gputree.estimators.show",
+    "plot_tree": "gputree.estimators.show",
+    "selftest": "gputree.verify",
+    "warmup": "gputree.warm",
+}
 
 __all__ = [
     "AdaBoostClassifier",
@@ -51,3 +89,22 @@ __all__ = [
     "selftest",
     "warmup",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, or a room of the library such as `gputree.pruning`."""
+    if name in _PLACES:
+        value = getattr(import_module(_PLACES[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f"gputree.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"gputree.{name}":
+                raise
+    raise AttributeError(f"module 'gputree' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

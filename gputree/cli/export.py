@@ -1,0 +1,38 @@
+"""`gputree export`: a saved model in the format of another program or language."""
+
+from typing import Any
+
+import click
+
+from gputree.cli.options import command, model_argument, output_of, output_option
+from gputree.cli.output import check_place, count, fact, writing
+from gputree.cli.settings import near
+
+EXAMPLES = """\
+  gputree export houses.gputree -o houses.json
+  gputree export houses.gputree --format c -o houses.c
+"""
+
+
+@command(EXAMPLES)
+@model_argument
+@output_option("Where to put the result", required=True)
+@click.option("--format", "form", metavar="NAME", help="The format (default: told from FILE).")
+def command(**options: Any) -> int:
+    """Write a model in another format, told from the name of FILE or by --format."""
+    output = output_of(options)
+    place, form = options["output"], options["form"]
+    check_place(place, "--output", options["model"])
+
+    from gputree.cli.rows import load_model
+    from gputree.export import FORMATS, export
+
+    if form is not None and form not in FORMATS:
+        raise ValueError(f"--format {form} is unknown{near(form, list(FORMATS))}")
+    model = load_model(options["model"], output)
+    with output.waiting("exporting"), writing(place):
+        export(model, place, format=form)
+    n_bytes = place.stat().st_size
+    data = {"command": "export", "format": form, "files": {"export": str(place)}, "bytes": n_bytes}
+    output.show(fact("export", f"{place}: {count(n_bytes, 'byte')}"), data)
+    return 0
