@@ -26,7 +26,7 @@ from gputree.doctor import as_text, diagnose
 from gputree.dtypes import HostArray
 from gputree.errors import BackendUnavailable
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.tables import BUNDLED, LabelledTable, Task, load_bundled, read_csv
+from gputree.tables import BUNDLED, LabelledTable, Task, load_bundled, load_file
 from gputree.tree.store import write
 from gputree.tree.tree import Split as SplitKind
 
@@ -134,12 +134,12 @@ def _doctor(options: argparse.Namespace) -> int:
 def _load(table: str, target: str | None) -> LabelledTable:
     if table in BUNDLED:
         if target is not None:
-            raise ValueError(f"--target is for CSV files; the table {table} brings its own target")
+            raise ValueError(f"--target is for files; the table {table} brings its own target")
         return load_bundled(table)
     path = Path(table)
     if not path.exists():
         raise ValueError(f"{table!r} is neither a file nor a bundled table ({', '.join(BUNDLED)})")
-    return read_csv(path, target)
+    return load_file(path, target)
 
 
 def _model(task: Task, table: LabelledTable, options: argparse.Namespace) -> Model:

@@ -126,11 +126,12 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help=f"a bundled table ({', '.join(BUNDLED)}), or a CSV file with a header and numeric "
-        "columns, in which empty cells, NA, NaN and ? are missing; ./iris is a file of that name",
+        help=f"a bundled table ({', '.join(BUNDLED)}), or a file: CSV or TSV with a header "
+        "(empty cells, NA, NaN and ? are missing), Parquet, Arrow or ARFF; ./iris is a file of "
+        "that name",
     )
     parser.add_argument(
-        "--target", metavar="NAME", help="the column of a CSV file to predict (default: the last)"
+        "--target", metavar="NAME", help="the column of a file to predict (default: the last)"
     )
 
 
