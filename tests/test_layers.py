@@ -67,6 +67,7 @@ MAY_IMPORT = {
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
     "gputree.progress": set(),
+    "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,
@@ -87,7 +88,7 @@ MAY_KNOW = {
     "matplotlib": {"gputree.tree.plot"},
     "pandas": set(),
     "polars": set(),
-    "pyarrow": set(),
+    "pyarrow": {"gputree.files"},
 }
 
 
