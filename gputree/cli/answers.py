@@ -14,6 +14,7 @@ from gputree.cli.sources import Source
 from gputree.dtypes import HostArray
 
 MAX_CLASSES = 20  # a target of whole numbers with more distinct values is taken for a quantity
+LARGEST_WHOLE = 2.0**53  # beyond it, neighbouring whole numbers share a float
 
 
 def target_name(source: Source, asked: str | None) -> str:
@@ -99,13 +100,19 @@ def _numbers(source: Source, name: str, column: Any) -> tuple[HostArray, str, st
         raise ValueError(
             f"{source.name}: the target {name!r} is {y[row]:g} {source.place(row)}; make it finite"
         )
+    task, reason = task_of_numbers(name, y)
+    if y.dtype.kind == "f" and (y == np.floor(y)).all() and np.abs(y).max() <= LARGEST_WHOLE:
+        y = y.astype(np.int64)
+    return y, task, reason
+
+
+def task_of_numbers(name: str, y: HostArray) -> tuple[str, str]:
+    """The task that a target of numbers suggests, and why."""
     is_part = y != np.floor(y)
     if is_part.any():
-        return y, REGRESSION, f"the target {name!r} holds fractions: {y[is_part][0]:g}"
-    if y.dtype.kind == "f" and np.abs(y).max() <= 2.0**53:
-        y = y.astype(np.int64)
+        return REGRESSION, f"the target {name!r} holds fractions: {y[is_part][0]:g}"
     n_distinct = len(np.unique(y))
     whole = f"the target {name!r} holds whole numbers, {n_distinct} distinct"
     if n_distinct <= MAX_CLASSES:
-        return y, CLASSIFICATION, f"{whole}, at most {MAX_CLASSES}"
-    return y, REGRESSION, f"{whole}, more than {MAX_CLASSES}"
+        return CLASSIFICATION, f"{whole}, at most {MAX_CLASSES}"
+    return REGRESSION, f"{whole}, more than {MAX_CLASSES}"

@@ -5,7 +5,14 @@ from typing import Any
 
 import click
 
-from gputree.cli.options import Depth, command, output_of, table_argument, target_option
+from gputree.cli.options import (
+    Depth,
+    documented,
+    encoding_option,
+    output_of,
+    table_argument,
+    target_option,
+)
 
 EXAMPLES = """\
   gputree bench breast_cancer
@@ -13,21 +20,31 @@ EXAMPLES = """\
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @table_argument
 @target_option
 @click.option("--backends", metavar="NAMES", help="Which ones, with commas between (default: all).")
 @click.option("--max-depth", type=Depth(), default=8, help="Splits above a leaf, or none (8).")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Warm rounds (3).")
+@encoding_option
 @click.option("--no-peers", is_flag=True, help="Leave scikit-learn's trees out.")
 def command(**options: Any) -> int:
     """Time gputree's backends and scikit-learn's trees on a table, by turns."""
     output = output_of(options)
 
     from gputree.bench import as_text, bench
-    from gputree.cli.labelled import read_labelled
+    from gputree.cli.sources import path_of
+    from gputree.tables import load_bundled, load_file
 
-    table = read_labelled(options["table"], options["target"], output)
+    path = path_of(options["table"])
+    if path is None and options["target"] is not None:
+        raise ValueError(f"--target: the table {options['table']} brings its own; leave it out")
+    with output.waiting(f"reading {options['table']}"):
+        table = (
+            load_bundled(options["table"])
+            if path is None
+            else load_file(path, options["target"], encoding=options["encoding"])
+        )
     with output.waiting("timing"):
         found = bench(
             table,

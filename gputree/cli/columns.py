@@ -76,7 +76,7 @@ def read_ordered(given: Sequence[str]) -> dict[str, list[str]]:
 
 def features(source: Source, others: Sequence[str], wishes: Wishes) -> list[Told]:
     """What becomes of each column that is not the target nor a weight."""
-    told = [_told(source, name, wishes) for name in source.names if name not in others]
+    told = [told_of(source, name, wishes) for name in source.names if name not in others]
     if not any(each.column is not None for each in told):
         reasons = "; ".join(f"{each.name}: {each.why}" for each in told[:3]) or "there is none"
         raise ValueError(
@@ -86,7 +86,8 @@ def features(source: Source, others: Sequence[str], wishes: Wishes) -> list[Told
     return told
 
 
-def _told(source: Source, name: str, wishes: Wishes) -> Told:
+def told_of(source: Source, name: str, wishes: Wishes) -> Told:
+    """What becomes of one column."""
     column = source.table[name]
     if name in wishes.ignore:
         return Told(name, IGNORED, "as --ignore says")

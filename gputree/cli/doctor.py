@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from gputree.cli.options import command, output_of
+from gputree.cli.options import documented, output_of
 
 FAILED = 1  # the exit status where a device computes something else
 
@@ -21,7 +21,7 @@ def _gpu(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @click.option(
     "--device", default="cuda", callback=_gpu, help="The GPU to test: cuda or cuda:N (cuda)."
 )

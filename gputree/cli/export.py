@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gputree.cli.options import command, model_argument, output_of, output_option
+from gputree.cli.options import documented, model_argument, output_of, output_option
 from gputree.cli.output import check_place, count, fact, writing
 from gputree.cli.settings import near
 
@@ -14,7 +14,7 @@ EXAMPLES = """\
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @model_argument
 @output_option("Where to put the result", required=True)
 @click.option("--format", "form", metavar="NAME", help="The format (default: told from FILE).")

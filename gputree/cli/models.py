@@ -104,7 +104,7 @@ def _sorted_out(
         elif name in inner:
             of_base[name] = value
         elif name not in ("random_state", "device", "backend", "n_jobs"):  # for whoever has them
-            raise _unknown(f"--{name.replace('_', '-')}", name, wanted.name, known)
+            raise _unknown(f"--{name.replace('_', '-')}:", name, wanted.name, known)
     for name, value in wanted.settings.items():
         first, _, rest = name.partition("__")
         if name in ELSEWHERE or rest in ELSEWHERE:
@@ -113,22 +113,18 @@ def _sorted_out(
             continue
         if rest and first == parameter:
             if rest not in inner:
-                raise _unknown("--set", name, wanted.name, [f"{parameter}__{each}" for each in inner])
+                raise _unknown(f"--set {name}: the {parameter} of", rest, wanted.name, inner)
             of_base[rest] = _value(rest, value)
         elif name in known:
             own[name] = _value(name, value)
         else:
-            raise _unknown("--set", name, wanted.name, [*known, *_below(parameter, inner)])
+            raise _unknown("--set:", name, wanted.name, known)
     return own, of_base
 
 
-def _below(parameter: str | None, inner: list[str]) -> list[str]:
-    return [f"{parameter}__{each}" for each in inner]
-
-
-def _unknown(option: str, name: str, model: str, known: list[str]) -> ValueError:
+def _unknown(where: str, name: str, model: str, known: list[str]) -> ValueError:
     settable = [each for each in known if each not in ELSEWHERE]
-    return ValueError(f"{option}: --model {model} has no parameter {name!r}{near(name, settable)}")
+    return ValueError(f"{where} --model {model} has no parameter {name!r}{near(name, settable)}")
 
 
 def _value(name: str, value: Any) -> Any:

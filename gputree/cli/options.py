@@ -20,7 +20,7 @@ LARGEST_SEED = 2**32 - 1  # what NumPy's generators take
 PATH = click.Path(path_type=Path)
 
 
-def command(examples: str) -> Callable[[Function], click.Command]:
+def documented(examples: str) -> Callable[[Function], click.Command]:
     """A command with examples below its help, and with --quiet and --json."""
 
     def decorate(function: Function) -> click.Command:
@@ -86,12 +86,14 @@ class CountOrShare(click.ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | float:
         """The number, an integer where it is written as one."""
-        for kind in (int, float):
-            try:
-                return kind(value)
-            except ValueError:
-                continue
-        self.fail(f"{value!r} is not an integer, or a share of the rows", param, ctx)
+        try:
+            return int(value)
+        except ValueError:
+            pass
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not an integer, or a share of the rows", param, ctx)
 
 
 class Share(click.ParamType):
@@ -123,7 +125,7 @@ target_option = click.option(
 known_target_option = click.option(
     "--target",
     metavar="NAME",
-    help="The column with the answers (default: the one that the model does not use).",
+    help="The column with the answers (default: the last one, or the only one left).",
 )
 encoding_option = click.option(
     "--encoding", default="utf-8", metavar="NAME", help="How a text file is encoded."

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gputree.cli.options import (
-    command,
+    documented,
     encoding_option,
     model_argument,
     output_of,
@@ -30,7 +30,7 @@ EXAMPLES = """\
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @model_argument
 @table_argument
 @output_option("Where to put the predictions: .csv, .tsv, .parquet or .arrow (default: printed)")
@@ -40,8 +40,8 @@ EXAMPLES = """\
 def command(**options: Any) -> int:
     """Predict the rows of a table with a saved model.
 
-    Columns are found by their names, in any order; others are not used. The result is a table with a
-    column `prediction`, and with --proba a column for each class.
+    Columns are found by their names, in any order; others are not used. The result is a table with
+    a column `prediction`, and with --proba a column for each class.
     """
     output = output_of(options)
     path: Path | None = options["output"]

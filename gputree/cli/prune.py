@@ -10,7 +10,7 @@ import click
 
 from gputree.cli.options import (
     TableName,
-    command,
+    documented,
     encoding_option,
     known_target_option,
     model_argument,
@@ -33,7 +33,7 @@ EXAMPLES = """\
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @model_argument
 @click.argument("table", type=TableName(), required=False)
 @click.option(
@@ -77,7 +77,9 @@ def command(**options: Any) -> int:
         pruned.save(place)
     report = pruned.pruning_report_
     lines = [str(report)]
-    lines += [fact(f"{name}", f"{before[name]:.4g} before, {after[name]:.4g} after") for name in before]
+    lines += [
+        fact(f"{name}", f"{before[name]:.4g} before, {after[name]:.4g} after") for name in before
+    ]
     lines.append(f"\n{fact('model', place)}")
     data = {
         "command": "prune",
@@ -96,8 +98,7 @@ def _check_places(options: dict[str, Any], place: Path) -> None:
     from gputree.cli.sources import path_of
 
     table = None if options["table"] is None else path_of(options["table"])
-    option = "--output"
-    check_place(place, option, options["model"], *([] if table is None else [table]))
+    check_place(place, "--output", options["model"], *([] if table is None else [table]))
 
 
 def _pruned(

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from gputree.cli.options import (
-    command,
+    documented,
     encoding_option,
     known_target_option,
     model_argument,
@@ -21,7 +21,7 @@ EXAMPLES = """\
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @model_argument
 @table_argument
 @known_target_option

@@ -44,13 +44,17 @@ class Known:
         return y if task == REGRESSION else _like(y, self.model.classes_)
 
     def target_name(self, target: str | None) -> str:
-        """The column with the answers: the one asked for, or the only one that is left."""
+        """The column with the answers: the one asked for, the last, or the only one left."""
         if target is not None:
             self.source.check([target], "--target")
             return target
+        if self.source.names[-1] in self.unused:
+            return self.source.names[-1]
         if len(self.unused) != 1:
             left = f": it may be {listed(self.unused)}" if self.unused else ""
-            raise ValueError(f"--target is needed, the column of {self.source.name} to predict{left}")
+            raise ValueError(
+                f"--target is needed, the column of {self.source.name} to predict{left}"
+            )
         return self.unused[0]
 
 

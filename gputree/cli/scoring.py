@@ -40,7 +40,12 @@ class Rows:
 
 
 def fit(estimator: Any, rows: Rows, output: Output, what: str) -> Any:
-    """Fit with a line that tells how far it is. An interrupt ends it, whatever is there by then."""
+    """Fit with a line that tells how far it is."""
+    return fit_on(estimator, (rows.X, rows.y, rows.weight), output, what)
+
+
+def fit_on(estimator: Any, arguments: tuple[Any, ...], output: Output, what: str) -> Any:
+    """Fit on whatever `fit` takes. An interrupt ends it, whatever is there by then."""
     with output.waiting(what) as line, warnings.catch_warnings():
         options: dict[str, Any] = {}
         if "callbacks" in signature(estimator.fit).parameters:
@@ -53,7 +58,7 @@ def fit(estimator: Any, rows: Rows, output: Output, what: str) -> Any:
             options["callbacks"] = [tell]
         warnings.filterwarnings("error", message=INTERRUPTED)
         try:
-            return estimator.fit(rows.X, rows.y, rows.weight, **options)
+            return estimator.fit(*arguments, **options)
         except UserWarning as warning:
             if str(warning).startswith(INTERRUPTED):
                 raise KeyboardInterrupt from None

@@ -84,16 +84,10 @@ class Training:
                     "(mean and standard error)",
                 )
             )
-        kind = type(self.model).__name__
-        lines.append(fact("fitted", f"{kind}: {shape_text(self.model)}"))
-        ran = report_of(self.model)
-        lines.append(fact("ran on", f"{ran.device} with {ran.backend} ({ran.reason})"))
-        lines += [fact("note", note) for note in ran.notes]
-        return lines
+        return lines + fitted_lines(self.model)
 
     def data(self) -> dict[str, Any]:
         """The same for machines."""
-        ran = report_of(self.model)
         found: dict[str, Any] = {
             "table": {
                 "name": self.source.name,
@@ -112,12 +106,9 @@ class Training:
                 "held_out": 0 if self.test is None else len(self.test),
             },
             "scores": {
-                on.split()[0].replace("-", "_"): _named(part) for on, part in self._parts.items()
+                on.split()[0].replace("-", "_"): named(part) for on, part in self._parts.items()
             },
-            "estimator": type(self.model).__name__,
-            "parameters": self.model.get_params(deep=False),
-            "shape": shape_of(self.model),
-            "ran_on": {"device": ran.device, "backend": ran.backend, "reason": ran.reason},
+            **fitted_data(self.model),
         }
         if self.folds is not None:
             found["scores"]["folds"] = {
@@ -126,14 +117,35 @@ class Training:
                     "standard_error": mean_and_error(values)[1],
                     "each": values,
                 }
-                for key, values in _named(self.folds).items()
+                for key, values in named(self.folds).items()
             }
         return found
 
 
-def _named(part: dict[str, Any]) -> dict[str, Any]:
+def named(part: dict[str, Any]) -> dict[str, Any]:
     """Scores by names that are easy to type."""
     return {{"R²": "r2", "RMSE": "rmse"}.get(name, name): value for name, value in part.items()}
+
+
+def fitted_lines(model: Any) -> list[str]:
+    """What was fitted, and where."""
+    ran = report_of(model)
+    return [
+        fact("fitted", f"{type(model).__name__}: {shape_text(model)}"),
+        fact("ran on", f"{ran.device} with {ran.backend} ({ran.reason})"),
+        *(fact("note", note) for note in ran.notes),
+    ]
+
+
+def fitted_data(model: Any) -> dict[str, Any]:
+    """The same for machines."""
+    ran = report_of(model)
+    return {
+        "estimator": type(model).__name__,
+        "parameters": model.get_params(deep=False),
+        "shape": shape_of(model),
+        "ran_on": {"device": ran.device, "backend": ran.backend, "reason": ran.reason},
+    }
 
 
 def report_of(model: Any) -> Any:

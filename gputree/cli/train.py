@@ -13,7 +13,7 @@ from gputree.cli.options import (
     CountOrShare,
     Depth,
     Share,
-    command,
+    documented,
     encoding_option,
     output_of,
     output_option,
@@ -38,11 +38,11 @@ EXAMPLES = """\
   gputree train houses.csv --target price --ignore id --category postcode
   gputree train houses.csv --ordered "state=poor,fair,good" --model boosting
   gputree train houses.csv --model cart --set max_surrogates=3 --set criterion=twoing
-  gputree train large.parquet --target y --stream --test-share 0
+  gputree train large.parquet --target y --stream
 """
 
 
-@command(EXAMPLES)
+@documented(EXAMPLES)
 @table_argument
 @target_option
 @click.option(
@@ -57,9 +57,7 @@ EXAMPLES = """\
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option("--category", multiple=True, metavar="COLUMN", help="Take a column for categories.")
 @click.option("--number", multiple=True, metavar="COLUMN", help="Take a column for numbers.")
-@click.option(
-    "--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Categories in their order."
-)
+@click.option("--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Categories in their order.")
 @click.option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
 @click.option(
     "--test-share",
@@ -193,5 +191,3 @@ def _places(options: dict[str, Any]) -> tuple[Path, Path]:
     if is_one_file(model, report):
         raise ValueError(f"model and report cannot both be {model}; choose another with --report")
     return model, report
-
-
