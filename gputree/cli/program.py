@@ -98,8 +98,7 @@ def _run(arguments: list[str]) -> int:
 
         return shell_complete(program, {}, "gputree", COMPLETE, instruction)
     if not arguments:
-        with click.Context(program, info_name="gputree") as context:
-            say(program.get_help(context), sys.stdout)
+        _run(["--help"])
         return MISTAKE
     try:
         # Not `program.main`, which has ways of its own to end.
