@@ -88,7 +88,8 @@ MAY_KNOW = {
     "matplotlib": {"gputree.tree.plot"},
     "pandas": set(),
     "polars": set(),
-    "pyarrow": {"gputree.files"},
+    "pyarrow": {"gputree.cli", "gputree.files"},
+    "click": {"gputree.cli"},
 }
 
 
@@ -172,6 +173,15 @@ def test_only_the_kernels_and_the_backend_for_cuda_know_numba_cuda():
         name for name in MODULES if any(is_within(each, ["numba.cuda"]) for each in imported(name))
     }
     assert not {name for name in knowing if not is_within(name, places)}
+
+
+def test_nothing_knows_the_command_line_but_its_entrance():
+    knowing = {
+        name for name in MODULES if any(is_within(each, ["gputree.cli"]) for each in imported(name))
+    }
+    assert not {name for name in knowing if not is_within(name, ["gputree.cli"])} - {
+        "gputree.__main__"
+    }
 
 
 def test_modules_do_not_go_round_in_circles():

@@ -168,7 +168,8 @@ def _by_row(
 ) -> tuple[str, dict[str, Any]]:
     """What made each prediction."""
     predicted = [str(label) for label in model.predict(X).tolist()]
-    lines, data = [], []
+    lines: list[str] = []
+    data: list[dict[str, Any]] = []
     for row, number in enumerate(numbers):
         own = found.outputs.index(predicted[row]) if which is None else which
         values = found.values[row, :, own]

@@ -5,12 +5,17 @@ Knows what can be asked for; must not know how it is done.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from gputree.cli.output import Output
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]  # it has a type argument from version 8.4 on
+else:
+    ParamType = click.ParamType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,7 +52,7 @@ def output_of(options: dict[str, Any]) -> Output:
 # Types
 
 
-class TableName(click.ParamType):
+class TableName(ParamType):
     """A bundled table, or a file."""
 
     name = "table"
@@ -60,7 +65,7 @@ class TableName(click.ParamType):
         return [*found, CompletionItem(incomplete, type="file")]
 
 
-class Depth(click.ParamType):
+class Depth(ParamType):
     """An integer, or none for no limit."""
 
     name = "N"
@@ -77,7 +82,7 @@ class Depth(click.ParamType):
             self.fail(f"{value!r} is not an integer or none", param, ctx)
 
 
-class CountOrShare(click.ParamType):
+class CountOrShare(ParamType):
     """An integer, or a share of the rows."""
 
     name = "N"
@@ -96,7 +101,7 @@ class CountOrShare(click.ParamType):
             self.fail(f"{value!r} is not an integer, or a share of the rows", param, ctx)
 
 
-class Share(click.ParamType):
+class Share(ParamType):
     """A share that leaves something."""
 
     name = "SHARE"

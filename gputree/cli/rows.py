@@ -122,14 +122,22 @@ def _column(source: Source, name: str, kind: Any, levels: Any) -> Any:
     column = source.table[name]
     if levels is None:
         return _numbers(source, name, column)
-    what = cells.type_name(column)
+    column = _typed(column, levels)
+    # Values that are new come after the levels: the model knows what to do with them.
+    known = set(levels)
+    new = [value for value in cells.distinct(column) if value not in known]
+    return cells.as_levels(column, [*levels, *new], ordered=kind.name == "ORDINAL")
+
+
+def _typed(column: Any, levels: tuple[Any, ...]) -> Any:
+    """Cells that can be compared with the levels."""
+    what = cells.type_name(cells.decoded(column))
     if all(isinstance(level, str) for level in levels):
-        return column if what in ("text", "levels") else cells.as_text(column)
+        return cells.as_text(column)
     if all(isinstance(level, bool) for level in levels):
-        if what != "truth":
-            column = cells.as_text(column).cast("bool")
-        return column
-    return cells.as_numbers(column) if what == "text" else column
+        return column if what == "truth" else cells.as_text(column).cast("bool")
+    numbers = cells.as_numbers(column)
+    return numbers.cast("float64") if any(isinstance(each, float) for each in levels) else numbers
 
 
 def _numbers(source: Source, name: str, column: Any) -> Any:
