@@ -29,7 +29,12 @@ def command(**options: Any) -> int:
 
     if form is not None and form not in FORMATS:
         raise ValueError(f"--format {form} is unknown{near(form, list(FORMATS))}")
+    if form is None and place.suffix.lower() not in FORMATS.values():
+        known = ", ".join(f"{suffix} ({name})" for name, suffix in FORMATS.items())
+        raise ValueError(f"--output {place}: its suffix tells no format; use {known}, or --format")
     model = load_model(options["model"], output)
+    if hasattr(model, "rules_"):
+        raise ValueError(f"{options['model']} holds rules, which no format has; export a tree")
     with output.waiting("exporting"), writing(place):
         export(model, place, format=form)
     n_bytes = place.stat().st_size

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "categorical_features": "--category, --number and --ordered say which columns hold categories",
     "random_state": "--seed sets it",
     "warm_start": "a command begins anew",
+    "verbose": "progress shows by itself on a terminal",
 }
 
 

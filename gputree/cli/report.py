@@ -39,6 +39,8 @@ def command(**options: Any) -> int:
     table = path_of(options["table"])
     check_place(place, "--output", options["model"], *([] if table is None else [table]))
     model = load_model(options["model"], output)
+    if hasattr(model, "rules_"):
+        raise ValueError(f"{options['model']} holds rules; a report is of a tree or an ensemble")
     target = options["target"]
     known = read_known(model, options["table"], options["encoding"], output, target)
     y = known.answers(target)

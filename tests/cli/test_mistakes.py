@@ -51,6 +51,15 @@ from pyarrow import parquet
         (["train", "iris", "--set", "max_depth=3", "--max-depth", "3"], "say the same; give one"),
         (["train", "iris", "--set", "ccp_alpha=1", "--set", "ccp_alpha=2"], "sets ccp_alpha twice"),
         (["train", "iris", "--set", "random_state=3"], "--seed sets it"),
+        (["train", "iris", "--model", "forest", "--set", "verbose=1"], "shows by itself"),
+        (
+            ["train", "iris", "--model", "boosting", "--set", "monotonic_cst=1"],
+            "monotonic_cst has 1; give a way for each column, or a dict",
+        ),
+        (
+            ["train", "iris", "--model", "boosting", "--set", "interaction_cst=[1]"],
+            "interaction_cst has 1; give lists of columns",
+        ),
         (["train", "iris", "--set", "categorical_features=[0]"], "--category, --number and"),
         (["train", "iris", "--set", "pruning={'method': 'x'}"], "pruning='x' is unknown"),
         (["train", "iris", "--n-estimators", "3"], "--model tree has no parameter 'n_estimators'"),

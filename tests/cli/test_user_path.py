@@ -81,18 +81,32 @@ def test_a_report_is_written(run, is_there, folder):
     assert "texture" in page
 
 
-def test_a_model_is_exported(run, is_there, folder):
+def test_an_exported_model_predicts_the_same(run, is_there, folder, bundled):
     is_there("export")
-    from gputree.export import FORMATS
-
     run("train", "iris", "--test-share", "0", "-q")
-    for name in FORMATS:
-        if name in ("json", "c", "python", "sql"):
-            run("export", "iris.gputree", "--format", name, "-o", f"out.{name}", "-q")
-            assert folder.joinpath(f"out.{name}").stat().st_size > 100
+    text = run("export", "iris.gputree", "-o", "iris.json")
+    n_bytes = folder.joinpath("iris.json").stat().st_size
+    assert text == f"export    iris.json: {n_bytes:,} bytes\n"
+    X, _ = bundled("iris")
+    expected = gputree.load("iris.gputree").predict(X)
+    exported = gputree.from_json(folder.joinpath("iris.json").read_text())
+    assert exported.predict(X).tolist() == expected.tolist()
+    run("export", "iris.gputree", "--format", "python", "-o", "iris.txt", "-q")
+    compile(folder.joinpath("iris.txt").read_text(), "iris.txt", "exec")
 
 
-def test_an_unknown_format_is_told_with_the_known_ones(run, fail, is_there):
+def test_a_mistake_in_export_is_told(run, fail, is_there, files):
     is_there("export")
     run("train", "iris", "-q")
-    assert "--format jsn is unknown" in fail("export", "iris.gputree", "--format", "jsn", "-o", "x")
+    run("train", "iris", "--model", "rules", "-q", "-o", "rules.gputree")
+    before = files()
+    for arguments, message in (
+        (
+            ["iris.gputree", "--format", "jsn", "-o", "x"],
+            "--format jsn is unknown; did you mean json",
+        ),
+        (["iris.gputree", "-o", "x.xyz"], "--output x.xyz: its suffix tells no format; use .json"),
+        (["rules.gputree", "-o", "x.json"], "rules.gputree holds rules, which no format has"),
+    ):
+        assert message in fail("export", *arguments)
+    assert files() == before
