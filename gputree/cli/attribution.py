@@ -22,6 +22,10 @@ class Shapley:
     outputs: list[str]  # the classes; one without a name for a regression
     unit: str  # what is explained
 
+    @property
+    def has_classes(self) -> bool:
+        return self.unit != "prediction"
+
     def output(self, asked: str | None) -> int | None:
         """The number of a class by its name; None where none is asked for."""
         if asked is None:

@@ -171,7 +171,11 @@ def _by_row(
     lines: list[str] = []
     data: list[dict[str, Any]] = []
     for row, number in enumerate(numbers):
-        own = found.outputs.index(predicted[row]) if which is None else which
+        own = (
+            found.output(predicted[row] if found.has_classes else None) if which is None else which
+        )
+        if own is None:
+            raise ValueError(f"--class is needed: one of {', '.join(found.outputs)}")
         values = found.values[row, :, own]
         order = _largest(abs(values), top)
         width = max(len(names[at]) for at in order)

@@ -17,6 +17,8 @@ from gputree.cli.settings import near
 from gputree.cli.sources import Source
 from gputree.dtypes import HostArray
 
+WORDS = {"True": "true", "False": "false"}  # as text files have them
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -166,7 +168,8 @@ def _input(model: Any, names: tuple[str, ...], columns: list[Any]) -> Any:
 
 def _like(y: HostArray, classes: HostArray) -> HostArray:
     """Labels in the type of the classes, so that equal ones are equal."""
-    if y.dtype.kind == classes.dtype.kind or classes.dtype.kind not in "US":
-        return y
-    words = {True: "true", False: "false"}
-    return np.array([words.get(label, str(label)) if label in words else str(label) for label in y])
+    if classes.dtype.kind == "U" and y.dtype.kind != "U":
+        return np.array([WORDS.get(str(label), str(label)) for label in y.tolist()])
+    if classes.dtype.kind == "b" and y.dtype.kind == "U" and set(y.tolist()) <= {"true", "false"}:
+        return np.asarray(y == "true")
+    return y
