@@ -12,16 +12,23 @@ PATIENCE_SECONDS = 1.0  # what takes less needs no line
 
 
 class Progress:
-    """Trees done, seconds passed and seconds left.
+    """Trees done, or rows, seconds passed and seconds left.
 
     On a terminal one line is rewritten in place; elsewhere a line is written for every tenth of
-    the trees. Nothing is shown unless it is asked for.
+    them. Nothing is shown unless it is asked for.
     """
 
     def __init__(
-        self, what: str, n: int, *, is_shown: bool, n_before: int = 0, stream: TextIO | None = None
+        self,
+        what: str,
+        n: int,
+        *,
+        is_shown: bool,
+        n_before: int = 0,
+        stream: TextIO | None = None,
+        unit: str = "trees",
     ) -> None:
-        self._what, self._n, self._n_before = what, n, n_before
+        self._what, self._n, self._n_before, self._unit = what, n, n_before, unit
         self._stream = sys.stderr if stream is None else stream
         self._is_shown = is_shown
         self._is_terminal = self._stream.isatty()
@@ -40,18 +47,19 @@ class Progress:
         done = self.n_done - self._n_before
         return self.seconds / done * (self._n - self.n_done) if done else 0.0
 
-    def step(self) -> None:
-        """One more is done."""
-        self.n_done += 1
+    def step(self, n: int = 1) -> None:
+        """One more is done, or some more."""
+        self.n_done += n
         if not self._is_shown:
             return
         is_last = self.n_done == self._n
         text = (
-            f"{self._what}: {self.n_done}/{self._n} trees, {self.seconds:.1f} s, "
+            f"{self._what}: {self.n_done}/{self._n} {self._unit}, {self.seconds:.1f} s, "
             f"{self.seconds_left:.1f} s left"
         )
         if not self._is_terminal:
-            if is_last or self.n_done % max(1, self._n // 10) == 0:
+            tenth = max(1, self._n // 10)
+            if is_last or self.n_done // tenth > (self.n_done - n) // tenth:
                 self._stream.write(f"{text}\n")
         elif is_last or self.seconds - self._shown_at >= EVERY_SECONDS:
             self._shown_at = self.seconds

@@ -33,8 +33,12 @@ MAY_IMPORT = {
     "gputree.kernels": set(),
     "gputree.tree": FOUNDATION,
     "gputree.pruning": {*FOUNDATION, "gputree.tree", "gputree.formulas"},
-    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets"},
-    "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
+    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets", "gputree.files"},
+    "gputree.data.stream_codes": {*FOUNDATION, "gputree.data", "gputree.files", "gputree.progress"},
+    "gputree.data.dataset": {
+        *FOUNDATION,
+        *("gputree.backends.registry", "gputree.backends.timed", "gputree.files"),
+    },
     "gputree.backends": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree.tree", "gputree.tree.stack", "gputree.tree.walk"),

@@ -63,9 +63,10 @@ class ArffFile(TableFile):
         found = {each.name: dtype(each.levels) for each in self._attributes}
         return pyarrow.schema([(name, found[name]) for name in self.names])
 
-    def chunks(self, max_bytes: int) -> Iterator[Any]:
-        at = {each.name: number for number, each in enumerate(self._attributes)}
-        most = max(1, max_bytes // (BYTES_A_CELL * len(self.names)))
+    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        place = {each.name: number for number, each in enumerate(self._attributes)}
+        at = {name: place[name] for name in (self.names if columns is None else columns)}
+        most = max(1, max_bytes // (BYTES_A_CELL * len(at)))
         lines: list[int] = []
         rows: list[list[str | None]] = []
         is_empty = True
@@ -189,10 +190,11 @@ class ArffFile(TableFile):
         import pyarrow
 
         columns = [
-            self._column(self._attributes[at[name]], lines, [row[at[name]] for row in rows])
-            for name in self.names
+            self._column(self._attributes[place], lines, [row[place] for row in rows])
+            for place in at.values()
         ]
-        return pyarrow.record_batch(columns, schema=self.schema)
+        schema = pyarrow.schema([self.schema.field(name) for name in at])
+        return pyarrow.record_batch(columns, schema=schema)
 
     def _column(self, attribute: Attribute, lines: list[int], cells: list[str | None]) -> Any:
         import pyarrow

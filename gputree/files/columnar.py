@@ -47,18 +47,19 @@ class ParquetFile(TableFile):
     def schema(self) -> Any:
         return self._schema
 
-    def chunks(self, max_bytes: int) -> Iterator[Any]:
+    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        names = list(self.names if columns is None else columns)
         n_bytes = sum(
             self._metadata.row_group(at).total_byte_size
             for at in range(self._metadata.num_row_groups)
         )
         # A column of few values takes less in the file than in memory, where it has 8 bytes a row.
-        a_row = max(8 * self._metadata.num_columns, n_bytes // self.n_rows)
+        a_cell = max(8, n_bytes // (self.n_rows * self._metadata.num_columns))
+        n_rows = max(1, min(max_bytes // (a_cell * len(names)), self.n_rows))
         with self._opened() as file, _damage(self.path, "Parquet"):
-            n_rows = max(1, min(max_bytes // a_row, self.n_rows))
-            batches = file.iter_batches(batch_size=n_rows, columns=list(self.names))
+            batches = file.iter_batches(batch_size=n_rows, columns=names)
             for batch in sliced(batches, max_bytes):
-                yield batch.select(list(self.names))
+                yield batch.select(names)
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -90,12 +91,13 @@ class ArrowFile(TableFile):
     def schema(self) -> Any:
         return self._schema
 
-    def chunks(self, max_bytes: int) -> Iterator[Any]:
+    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        names = list(self.names if columns is None else columns)
         is_empty = True
         with self._opened() as reader, _damage(self.path, "Arrow"):
-            for batch in sliced(self._batches(reader), max_bytes):
+            for batch in sliced((each.select(names) for each in self._batches(reader)), max_bytes):
                 is_empty = False
-                yield batch.select(list(self.names))
+                yield batch
         if is_empty:
             raise ValueError(f"{self.path} has columns but no rows; write it with rows")
 

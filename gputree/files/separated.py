@@ -13,7 +13,7 @@ from typing import Any
 
 from gputree.files.cells import MISSING, CellKind, arrow_type, convert, interpret
 from gputree.files.lines import Rows, rows_of
-from gputree.files.table_file import WHOLE, TableFile, sliced
+from gputree.files.table_file import TableFile, sliced
 
 SMALLEST_BLOCK = 1 << 20  # bytes; a row must fit into a block
 LARGEST_BLOCK = 1 << 30
@@ -50,95 +50,89 @@ class SeparatedFile(TableFile):
 
     @cached_property
     def schema(self) -> Any:
-        self._survey(None)
-        return self._schema()
-
-    def chunks(self, max_bytes: int) -> Iterator[Any]:
         import pyarrow
 
-        schema = self.schema
-        types = {
-            name: pyarrow.string()
-            if name in self._to_strip or kind is CellKind.TEXT
-            else arrow_type(kind)
-            for name, kind in self._kinds.items()
-        }
+        self._survey()
+        return pyarrow.schema([(name, arrow_type(self._kinds[name])) for name in self.names])
+
+    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        import pyarrow
+
+        names = list(self.names if columns is None else columns)
+        schema = pyarrow.schema([self.schema.field(name) for name in names])
+        types = {name: self._parsed_type(name) for name in names}
         for batch in sliced(self._parsed(types, max(self._block, max_bytes)), max_bytes):
-            columns = [
+            arrays = [
                 convert(batch.column(name), self._kinds[name])
                 if pyarrow.types.is_string(types[name])
                 else batch.column(name)
-                for name in self.names
+                for name in names
             ]
-            yield pyarrow.record_batch(columns, schema=schema)
-
-    def read(self) -> Any:
-        import pyarrow
-
-        kept: dict[str, list[Any]] = {name: [] for name in self.names}
-        if "schema" in self.__dict__:  # the kinds are known: there is nothing to be kept for later
-            return super().read()
-        self._survey(kept)
-        self.__dict__["schema"] = schema = self._schema()
-        return pyarrow.table([self._joined(name, kept.pop(name)) for name in self.names], schema)
+            yield pyarrow.record_batch(arrays, schema=schema)
 
     def place(self, row: int) -> str:
         line, _ = next(islice(self._rows(), row + 1, None))
         return f"on line {line}"
 
-    # Reading
+    # Kinds
 
-    def _schema(self) -> Any:
-        import pyarrow
+    def _parsed_type(self, name: str) -> Any:
+        """What pyarrow makes of a column; cells that need a closer look are text at first."""
+        kind = self._kinds[name]
+        return arrow_type(CellKind.TEXT if name in self._to_strip else kind)
 
-        return pyarrow.schema([(name, arrow_type(self._kinds[name])) for name in self.names])
-
-    def _survey(self, kept: dict[str, list[Any]] | None) -> None:
-        """Learn the kinds from all rows; keep what was converted, where it is asked for."""
-        import pyarrow
-
-        block = self._block if kept is None else WHOLE
+    def _survey(self) -> None:
+        """Learn from all rows of what kind each column is, and how many rows there are."""
         while True:
-            kinds = dict.fromkeys(self.names, CellKind.EMPTY)
-            to_strip: set[str] = set()
-            n_rows = 0
             try:
-                for batch in self._parsed(dict.fromkeys(self.names, pyarrow.string()), block):
-                    n_rows += batch.num_rows
-                    for name in self.names:
-                        kind, is_to_strip = interpret(batch.column(name))
-                        kinds[name] = max(kinds[name], kind)
-                        if is_to_strip:
-                            to_strip.add(name)
-                        if kept is not None:
-                            kept[name].append(convert(batch.column(name), kinds[name]))
+                self._survey_blocks()
                 break
             except _LongRowError:
-                block *= 4
-                if block > LARGEST_BLOCK:
-                    raise ValueError(
-                        f"{self.path} has a row of more than {LARGEST_BLOCK >> 20} MB; check its "
-                        "quotes"
-                    ) from None
-                for parts in (kept or {}).values():
-                    parts.clear()
-        if not n_rows:
+                self._block *= 4
+            if self._block > LARGEST_BLOCK:
+                raise ValueError(
+                    f"{self.path} has a row of more than {LARGEST_BLOCK >> 20} MB; check its quotes"
+                )
+        if not self._n_rows:
             raise ValueError(f"{self.path} has a header but no rows; add rows below it")
-        self._block = block  # which has room for every row
-        self._n_rows, self._kinds, self._to_strip = n_rows, kinds, to_strip
 
-    def _joined(self, name: str, parts: list[Any]) -> Any:
-        """One column of chunks that were converted before its kind was known."""
-        import pyarrow
+    def _survey_blocks(self) -> None:
+        as_text = dict.fromkeys(self.names, arrow_type(CellKind.TEXT))
+        self._learn(as_text, at_most=1)
+        # Where the first rows hold fractions or text, so do the others most likely: numbers need
+        # not be looked at cell by cell, and text not at all.
+        kinds = dict(self._kinds)
+        quick = {
+            name: arrow_type(kind) if kind is CellKind.NUMBER else as_text[name]
+            for name, kind in kinds.items()
+            if kind is not CellKind.TEXT and name not in self._to_strip
+        }
+        slow = {name: as_text[name] for name in self._to_strip if kinds[name] < CellKind.TEXT}
+        some = (quick | slow) or dict.fromkeys(self.names[:1], arrow_type(CellKind.TEXT))
+        try:
+            self._learn(some)
+        except _NoNumberError:
+            self._learn(as_text)
 
-        kind = self._kinds[name]
-        dtype = arrow_type(kind)
-        if kind is CellKind.TEXT and any(part.type != dtype for part in parts):
-            as_text = {name: pyarrow.string()}
-            parts = [
-                convert(batch.column(name), kind) for batch in self._parsed(as_text, self._block)
-            ]
-        return pyarrow.chunked_array([part.cast(dtype) for part in parts], dtype)
+    def _learn(self, types: dict[str, Any], at_most: int | None = None) -> None:
+        """Look at all cells, or those of the first blocks, that are read as text."""
+        text = arrow_type(CellKind.TEXT)
+        looked = [name for name, dtype in types.items() if dtype == text]
+        for name in looked:
+            self._kinds.setdefault(name, CellKind.EMPTY)
+        n_rows = 0
+        for batch in islice(self._parsed(types, self._block), at_most):
+            n_rows += batch.num_rows
+            for name in looked:
+                if self._kinds[name] is CellKind.TEXT:
+                    continue
+                kind, is_to_strip = interpret(batch.column(name))
+                self._kinds[name] = max(self._kinds[name], kind)
+                if is_to_strip:
+                    self._to_strip.add(name)
+        self._n_rows = n_rows
+
+    # Reading
 
     def _parsed(self, types: dict[str, Any], block: int) -> Iterator[Any]:
         """Record batches of some columns; a mistake is told with its place."""
@@ -166,6 +160,8 @@ class SeparatedFile(TableFile):
             except pyarrow.ArrowInvalid as error:
                 if "straddling" in str(error):
                     raise _LongRowError from error
+                if "conversion error to double" in str(error):
+                    raise _NoNumberError from error
                 if "Empty CSV file" in str(error):
                     return
                 self._explain(str(error))
@@ -194,6 +190,10 @@ class SeparatedFile(TableFile):
 
 class _LongRowError(Exception):
     """A row is longer than a block."""
+
+
+class _NoNumberError(Exception):
+    """A cell is not the number it was taken for."""
 
 
 class _Counted:

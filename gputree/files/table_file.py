@@ -1,5 +1,6 @@
 """A table in a file: its columns, and its rows in chunks as often as they are wanted."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -44,8 +45,22 @@ class TableFile(ABC):
         return tuple(kind_of(field.type) for field in self.schema)
 
     @abstractmethod
-    def chunks(self, max_bytes: int) -> Iterator[Any]:
-        """The rows in order, as record batches of about `max_bytes` at most; from the start."""
+    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """The rows in order, as record batches of about `max_bytes` at most; from the start.
+
+        With `columns`, some of the names only.
+        """
+
+    def count_rows(self) -> int:
+        """How many rows there are, even if they must be read to know."""
+        if self.n_rows is not None:
+            return self.n_rows
+        return sum(batch.num_rows for batch in self.chunks(WHOLE, self.names[:1]))
+
+    def state(self) -> tuple[Any, ...]:
+        """What changes when the file is written again."""
+        found = os.stat(self.path)
+        return found.st_size, found.st_mtime_ns
 
     def read(self) -> Any:
         """The whole table, as a pyarrow Table."""

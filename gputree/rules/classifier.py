@@ -10,8 +10,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import to_numpy
-from gputree.data.dataset import Dataset, read_weights
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
+from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier

@@ -141,7 +141,6 @@ def test_the_kind_of_a_column_follows_from_all_its_cells(write, cells, dtype, ex
 
 def test_a_column_that_turns_to_text_late_is_text_from_the_start(write, monkeypatch):
     monkeypatch.setattr(separated, "SMALLEST_BLOCK", 64)
-    monkeypatch.setattr(separated, "WHOLE", 64)
     n = 200
     a = [*(f"0{at}" for at in range(n)), "late"]
     b = [*map(str, range(n)), "0.5"]
@@ -154,7 +153,6 @@ def test_a_column_that_turns_to_text_late_is_text_from_the_start(write, monkeypa
 
 def test_a_row_longer_than_a_block_is_read(write, monkeypatch):
     monkeypatch.setattr(separated, "SMALLEST_BLOCK", 64)
-    monkeypatch.setattr(separated, "WHOLE", 64)
     path = write(f"a,b\n1,x\n2,{'y' * 1000}\n")
     assert in_chunks(path)["b"].to_pylist() == ["x", "y" * 1000]
     assert read_file(path)["b"].to_pylist() == ["x", "y" * 1000]
