@@ -70,7 +70,7 @@ def train_streamed(
 
 def _source(options: dict[str, Any]) -> Source:
     """The file, opened and not read."""
-    from gputree.files import open_file
+    from gputree.files import open_files
 
     path = path_of(options["table"])
     if path is None:
@@ -84,7 +84,7 @@ def _source(options: dict[str, Any]) -> Source:
         )
     if options["ordered"]:
         raise ValueError("--stream cannot order levels; leave --ordered out, or write Parquet")
-    file = open_file(path, encoding=options["encoding"])
+    file = open_files(path, encoding=options["encoding"])
     return Source(
         str(path), path.name.partition(".")[0], file.schema.empty_table(), path, file=file
     )
@@ -127,7 +127,7 @@ def _dataset(
     if not kept:
         raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
     return Dataset.from_file(
-        source.path,
+        source.name,
         target,
         weight=options["weight"],
         columns=[each.name for each in kept],

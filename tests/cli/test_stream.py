@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 import gputree
 from gputree import Dataset
@@ -59,6 +61,17 @@ def test_scores_of_chunks_add_up(run, table, monkeypatch):
     assert json.loads(run(*arguments))["scores"]["training"] == pytest.approx(expected["training"])
 
 
+def test_a_folder_of_parquet_files_is_one_table(run, table, folder, bundled):
+    X, y = bundled("wine")
+    whole = X.append_column("y", pyarrow.array(y))
+    folder.joinpath("parts").mkdir()
+    for at in range(3):
+        parquet.write_table(whole.slice(60 * at, 60), f"parts/{at}.parquet")
+    run("train", "parts", "--stream", "-q")
+    expected = gputree.DecisionTreeClassifier(max_depth=5).fit(X, y)
+    assert gputree.load("parts.gputree").to_bytes() == expected.to_bytes()
+
+
 def test_the_text_says_that_it_was_read_in_chunks(run, table):
     text = run("train", "t.csv", "--target", "label", "--stream")
     assert "\nrows      300 to train on, read in chunks\n" in text
@@ -75,7 +88,6 @@ def test_the_text_says_that_it_was_read_in_chunks(run, table):
         (["--number", "colour"], "with --stream a column of text stays one"),
         (["--task", "regression"], "regression needs numbers"),
         (["--target", "labl"], "did you mean label?"),
-        (["--model", "cart"], "read_file"),
     ],
 )
 def test_what_a_stream_cannot_do_is_told(fail, files, table, arguments, message):
