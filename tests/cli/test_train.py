@@ -337,6 +337,7 @@ def test_an_interrupt_ends_quietly(monkeypatch, capsys, files):
     assert files() == []
 
 
+@pytest.mark.filterwarnings("default")
 def test_an_interrupted_ensemble_is_not_saved(monkeypatch, capsys, files):
     """In Python it would keep the trees that are done."""
     from gputree.ensembles import base
