@@ -44,6 +44,7 @@ from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.sparse import dense
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
@@ -372,7 +373,7 @@ class ArrayBackend:
     def _values(self, column: Column) -> Array:
         """The values of a column as floats: numbers, or level numbers, NaN where missing."""
         if column.levels is None:
-            return self._lib.adopt(column.values)
+            return self._lib.adopt(dense(column.values))
         level = np.asarray(column.values)
         return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
 

@@ -14,6 +14,7 @@ from gputree.backends.cuda_rows import CudaData
 from gputree.data.bins import FeatureBins
 from gputree.data.cuts import distinct
 from gputree.data.number_line import Buckets, bucket_in, fill_pages, table_length
+from gputree.data.sparse import dense
 from gputree.data.table import Column
 from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
 from gputree.errors import OutOfMemory
@@ -229,7 +230,7 @@ def _pages(device: Device, pages: Sequence[HostArray]) -> Array:
 def _floats(column: Column) -> Array:
     """The values of a column as floats: numbers, or level numbers, NaN where missing."""
     if column.levels is None:
-        return column.values
+        return dense(column.values)
     values = np.asarray(column.values)
     return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)
 

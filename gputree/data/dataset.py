@@ -39,7 +39,8 @@ class Dataset:
     Parameters
     ----------
     X : array-like or data frame of shape (n_rows, n_features)
-        NumPy arrays, lists, pandas, polars and pyarrow tables, arrays of torch or CuPy.
+        NumPy arrays, lists, pandas, polars and pyarrow tables, sparse matrices of SciPy, arrays of
+        torch or CuPy.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         The target; may also be given to `fit`.
     sample_weight : array-like of shape (n_rows,), optional

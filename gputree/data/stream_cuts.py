@@ -4,7 +4,7 @@ The first sweep over the rows counts the weight in each bucket of the number lin
 fine buckets, where those that hold cuts are crowded, and a third lists the distinct values around
 the cuts. What is counted and listed takes at most 2 MB and 2**17 values a column. Where more
 distinct values share even fine buckets, as large numbers that differ in their last digits do, the
-cuts of that column are selected bit by bit, which takes at most a dozen sweeps more.
+cuts of that column are selected bit by bit, which takes at most 16 sweeps more.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -165,6 +165,7 @@ class TreeEstimator(Explainable, Prunable, Readable):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     # What classifiers and regressors fill in.

@@ -192,6 +192,7 @@ versicolor (48 rows, 97.9%)
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def _new_tree(self) -> DecisionTreeClassifier:

@@ -242,8 +242,8 @@ NUMBERS = hnp.arrays(
 )
 
 
-@settings(max_examples=60)
-@given(NUMBERS, st.integers(2, 9), st.integers(1, 200), st.integers(1, 12), st.booleans())
+@settings(max_examples=40)
+@given(NUMBERS, st.integers(2, 9), st.integers(8, 200), st.integers(1, 12), st.booleans())
 def test_any_numbers_in_any_chunks_have_the_cuts_of_the_whole(
     tmp_path_factory, x, max_bins, max_bytes, most_listed, is_weighted
 ):
