@@ -14,4 +14,4 @@ def test_the_examples_run(capsys):
         exec(compile(example, f"example {number}", "exec"), names)
     printed = capsys.readouterr().out
     assert "('height', 'kind') ('numeric', 'text')" in printed
-    assert printed.endswith("['tree']\n")
+    assert printed.endswith("['herb' 'tree' 'tree']\n")
