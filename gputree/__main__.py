@@ -2,7 +2,7 @@
 
 import sys
 
-from gputree.cli import main
+from gputree.cli.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

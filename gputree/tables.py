@@ -1,14 +1,11 @@
-"""Tables for the command line: scikit-learn's bundled ones, and CSV files.
+"""Tables for the command line: scikit-learn's bundled ones, and files.
 
-Knows files and targets; must not know trees, nor how the command prints.
+Knows targets and tasks; must not know trees, how files are read, nor how the command prints.
 """
 
-import csv
-import math
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,15 +13,15 @@ import numpy as np
 from sklearn import datasets
 
 from gputree.dtypes import HostArray
+from gputree.files.cells import is_number
+from gputree.files.names import no_column, shown
+from gputree.files.opening import open_file
+from gputree.files.table_file import FileKind, TableFile, kind_of
 
 Task: TypeAlias = Literal["classification", "regression"]
-Rows: TypeAlias = Iterator[tuple[int, list[str]]]  # line number and cells
 
 MAX_CLASSES = 20  # a target of whole numbers with more distinct values is taken for a quantity
-MISSING = ("", "NA", "?")  # besides NaN, in any case
 LARGEST_WHOLE = 2.0**53  # beyond it, neighbouring whole numbers share a float
-SHOWN_CHARACTERS = 40  # of a cell, in a message
-SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,165 +78,97 @@ def load_bundled(name: str) -> LabelledTable:
     )
 
 
-# CSV files
+# Files
 
 
-def read_csv(path: Path, target: str | None = None) -> LabelledTable:
-    """A CSV file with a header; the target is its last column if none is named.
+def load_file(
+    path: str | PathLike[str], target: str | None = None, *, encoding: str = "utf-8"
+) -> LabelledTable:
+    """A table in a file of any format; the target is its last column if none is named.
 
-    A feature with a cell that is no number holds categories. Empty cells, NA, NaN and ? are missing
-    values, and not allowed in the target. Blank lines are skipped.
+    Columns of text or of categories hold categories. Missing values are not allowed in the target.
     """
-    rows = _rows(path)
-    names = _header(path, rows)
-    at = _place(path, names, target)
-    target = names.pop(at)
-    columns = [array("d") for _ in names]
-    is_text = [False for _ in names]
-    cells_of_target: list[tuple[int, str]] = []
-    for line, cells in rows:
-        if len(cells) != len(names) + 1:
-            raise ValueError(
-                f"{path}: line {line} has {len(cells)} cells, the header has {len(names) + 1}; "
-                "give every row as many"
-            )
-        cells_of_target.append((line, cells.pop(at).strip()))
-        for feature, cell in enumerate(cells):
-            number = _feature(cell)
-            is_text[feature] |= number is None
-            columns[feature].append(math.nan if number is None else number)
-    if not cells_of_target:
-        raise ValueError(f"{path} has a header but no rows; add rows below it")
-    y, task, reason = _read_target(path, target, cells_of_target)
-    X = np.column_stack([np.frombuffer(column) for column in columns])
-    text_columns = tuple(feature for feature, holds_text in enumerate(is_text) if holds_text)
-    if text_columns:
-        X = _with_text(path, X, at, text_columns)
+    file = open_file(path, encoding=encoding)
+    names = file.names
+    if target is None:
+        target = names[-1]
+    elif target not in names:
+        raise no_column(file.path, target, names, " to be the target")
+    if len(names) == 1:
+        raise ValueError(
+            f"{path} has one column, {shown(names[0])}; at least a feature and the target are "
+            "needed, separated by commas"
+        )
+    table = file.read()
+    y, task, reason = _read_target(file, target, table.column(target))
+    features = [name for name in names if name != target]
+    kinds = dict(zip(names, file.kinds, strict=True))
+    is_text = [kinds[name] in ("text", "nominal", "ordinal") for name in features]
+    columns = [_column(file, name, table.column(name), kinds[name]) for name in features]
+    if any(is_text):
+        X = np.empty((table.num_rows, len(features)), object)
+        for at, column in enumerate(columns):
+            X[:, at] = column
+    else:
+        X = np.column_stack(columns)
     return LabelledTable(
-        path.stem, X, y, tuple(names), task, reason=reason, text_columns=text_columns
+        Path(path).name.removesuffix(".gz").rpartition(".")[0] or Path(path).name,
+        X,
+        y,
+        tuple(features),
+        task,
+        reason=reason,
+        text_columns=tuple(at for at, holds_text in enumerate(is_text) if holds_text),
     )
 
 
-def _with_text(path: Path, X: HostArray, target: int, text_columns: Sequence[int]) -> HostArray:
-    """The table with some columns as they are written, which takes a second look at the file."""
-    mixed = X.astype(object)
-    rows = _rows(path)
-    next(rows)
-    for row, (_, cells) in enumerate(rows):
-        cells.pop(target)
-        for feature in text_columns:
-            cell = cells[feature].strip()
-            mixed[row, feature] = None if _is_missing(cell) else cell
-    return mixed
-
-
-def _rows(path: Path) -> Rows:
-    """The rows that are not blank, each with the number of its last line."""
-    # The signature that spreadsheets put at the start of UTF-8 files is no part of the first name.
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            for cells in reader:
-                if cells:
-                    yield reader.line_num, cells
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from error
-        except csv.Error as error:
-            raise ValueError(
-                f"{path}: line {reader.line_num} is not CSV: {error}; check its quotes"
-            ) from error
-
-
-def _header(path: Path, rows: Rows) -> list[str]:
-    """The names of the columns, checked."""
-    _, cells = next(rows, (0, []))
-    if not cells:
-        raise ValueError(f"{path} is empty; a header and rows are needed")
-    names = [cell.strip() for cell in cells]
-    if "" in names:
+def _column(file: TableFile, name: str, column: Any, kind: FileKind) -> HostArray:
+    """Numbers with NaN where missing; text and levels as objects, None where missing."""
+    if kind == "other":
         raise ValueError(
-            f"{path}: column {names.index('') + 1} has no name in the header; name it, or remove "
-            "the column if it only numbers the rows"
+            f"{file.path}: column {name!r} is of type {column.type}, which is neither numbers nor "
+            "categories; derive numbers from it, or remove it"
         )
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise ValueError(
-            f"{path}: the header has several columns named {_shown(repeated[0])}; give each a name "
-            "of its own"
-        )
-    if len(names) == 1:
-        raise ValueError(
-            f"{path} has one column, {_shown(names[0])}; at least a feature and the target are "
-            "needed, separated by commas"
-        )
-    return names
-
-
-def _place(path: Path, names: Sequence[str], target: str | None) -> int:
-    if target is None:
-        return len(names) - 1
-    if target not in names:
-        more = ", ..." if len(names) > SHOWN_COLUMNS else ""
-        raise ValueError(
-            f"{path} has no column {target!r} to be the target; its columns are "
-            f"{', '.join(names[:SHOWN_COLUMNS])}{more}"
-        )
-    return names.index(target)
-
-
-def _feature(cell: str) -> float | None:
-    """The number in a cell, None if it holds something else."""
-    try:
-        return _number(cell)
-    except ValueError:
-        return math.nan if _is_missing(cell.strip()) else None
-
-
-def _is_missing(cell: str) -> bool:
-    return cell in MISSING or cell.lower() == "nan"
-
-
-def _number(cell: str) -> float:
-    if "_" in cell:  # Python reads 1_2 as twelve; in a table it is a code
-        raise ValueError(cell)
-    return float(cell)
-
-
-def _shown(cell: str) -> str:
-    if len(cell) > SHOWN_CHARACTERS:
-        cell = cell[: SHOWN_CHARACTERS - 3] + "..."
-    return repr(cell)
+    if kind == "numeric":
+        return column.cast("float64", safe=False).to_numpy()
+    return np.array(column.to_pylist(), object)
 
 
 # Targets
 
 
-def _read_target(
-    path: Path, name: str, cells: Sequence[tuple[int, str]]
-) -> tuple[HostArray, Task, str]:
+def _read_target(file: TableFile, name: str, column: Any) -> tuple[HostArray, Task, str]:
     """The target, the task it suggests, and why."""
-    numbers = array("d")
-    text: tuple[int, str] | None = None  # the first that is no number
-    for line, cell in cells:
-        if _is_missing(cell):
-            raise ValueError(
-                f"{path}: the target {name!r} is missing on line {line}; remove the row, or fill "
-                "the cell"
-            )
-        try:
-            numbers.append(_number(cell))
-        except ValueError:
-            text = text or (line, cell)
-    if text is not None:
-        reason = f"the target {name!r} holds text: {_shown(text[1])} on line {text[0]}"
-        return np.array([cell for _, cell in cells]), "classification", reason
-    y = np.frombuffer(numbers)
+    cells = column.to_numpy(zero_copy_only=False) if kind_of(column.type) == "numeric" else None
+    missing = np.asarray(column.is_null(nan_is_null=True))
+    if missing.any():
+        raise ValueError(
+            f"{file.path}: the target {name!r} is missing {file.place(int(missing.argmax()))}; "
+            "remove the row, or fill the cell"
+        )
+    if cells is None:
+        return _read_text(file, name, column)
+    y = cells.astype(np.float64)
     if not np.isfinite(y).all():
-        line, cell = cells[int(np.isfinite(y).argmin())]
-        raise ValueError(f"{path}: the target {name!r} is {cell} on line {line}; make it finite")
+        row = int(np.isfinite(y).argmin())
+        raise ValueError(
+            f"{file.path}: the target {name!r} is {y[row]} {file.place(row)}; make it finite"
+        )
     task, reason = _task_of_numbers(name, y)
     is_whole = bool((y == np.floor(y)).all() and np.abs(y).max() <= LARGEST_WHOLE)
     return y.astype(np.int64) if is_whole else y, task, reason
+
+
+def _read_text(file: TableFile, name: str, column: Any) -> tuple[HostArray, Task, str]:
+    if kind_of(column.type) == "other":
+        raise ValueError(
+            f"{file.path}: the target {name!r} is of type {column.type}, neither numbers nor "
+            "categories; choose another target"
+        )
+    cells = [str(cell) for cell in column.to_pylist()]
+    row = next((row for row, cell in enumerate(cells) if not is_number(cell)), 0)
+    reason = f"the target {name!r} holds text: {shown(cells[row])} {file.place(row)}"
+    return np.array(cells), "classification", reason
 
 
 def _task_of_numbers(name: str, y: HostArray) -> tuple[Task, str]:

@@ -45,9 +45,6 @@ PAGES = [
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDS = re.compile(r"<!-- needs: (\w+) -->")
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
-WITH_EXAMPLES_THERE = [page for page in PAGES if ">>> " in page.read_text()]
-
 
 def section(doc, title):
     """One section of a numpydoc text."""
@@ -136,17 +133,6 @@ def test_the_examples_run(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0
     assert result.failed == 0
-
-
-@pytest.mark.parametrize("page", WITH_EXAMPLES_THERE, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
-    """Blocks of Python with prompts; files that they write are left in a folder of their own."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    text = "\n".join(block for block in blocks if ">>> " in block)
-    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    assert examples.examples
-    assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed
 
 
 def test_there_are_examples_to_run():

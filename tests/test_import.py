@@ -9,9 +9,10 @@ import gputree
 
 NOT_NEEDED = [
     *("cupy", "torch", "numba", "numba.cuda"),
-    *("pandas", "polars", "pyarrow", "dask", "matplotlib"),
+    *("pandas", "polars", "pyarrow", "dask", "matplotlib", "click"),
     *("onnx", "treelite"),
 ]
+ALL = "import gputree; [getattr(gputree, name) for name in gputree.__all__]"
 FIT = "gputree.DecisionTreeClassifier().fit([[0], [1]], [0, 1]).predict([[0]])"
 
 
@@ -34,7 +35,7 @@ def loaded_after(code):
 @pytest.fixture(scope="module")
 def loaded():
     """What gputree loads itself: what scikit-learn loads is not ours to forbid."""
-    ours = loaded_after("import gputree")
+    ours = loaded_after(ALL)
     assert {"gputree.kernels.criteria", "gputree.estimators.trees"} <= ours
     return ours - loaded_after("import sklearn.tree, array_api_compat.numpy")
 
@@ -42,6 +43,17 @@ def loaded():
 @pytest.mark.parametrize("library", NOT_NEEDED)
 def test_importing_gputree_does_not_load(library, loaded):
     assert library not in loaded
+
+
+def test_a_name_is_imported_when_it_is_asked_for():
+    assert not {"numpy", "sklearn"} & loaded_after("import gputree")
+    assert "gputree.pruning" in loaded_after("import gputree; gputree.pruning")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'gputree' has no attribute 'forest'"):
+        gputree.forest  # noqa: B018
+    assert set(gputree.__all__) <= set(dir(gputree))
 
 
 def test_fitting_and_predicting_on_the_cpu_loads_no_gpu_library():

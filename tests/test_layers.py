@@ -41,8 +41,12 @@ MAY_IMPORT = {
         *("gputree.data", "gputree.tree", "gputree.estimators.model_file"),
     },
     "gputree.pruning": {*FOUNDATION, "gputree.tree", "gputree.formulas"},
-    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets"},
-    "gputree.data.dataset": {*FOUNDATION, "gputree.backends.registry", "gputree.backends.timed"},
+    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets", "gputree.files"},
+    "gputree.data.stream_codes": {*FOUNDATION, "gputree.data", "gputree.files", "gputree.progress"},
+    "gputree.data.dataset": {
+        *FOUNDATION,
+        *("gputree.backends.registry", "gputree.backends.timed", "gputree.files"),
+    },
     "gputree.backends": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree.tree", "gputree.tree.stack", "gputree.tree.walk"),
@@ -85,6 +89,7 @@ MAY_IMPORT = {
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         "gputree.ensembles",
     },
+    "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
     "gputree.rules.classifier": {
         *FOUNDATION,
@@ -107,7 +112,8 @@ MAY_KNOW = {
     "treelite": {"gputree.export.treelite_model"},
     "pandas": set(),
     "polars": set(),
-    "pyarrow": set(),
+    "pyarrow": {"gputree.cli", "gputree.files"},
+    "click": {"gputree.cli"},
 }
 
 
@@ -191,6 +197,15 @@ def test_only_the_kernels_and_the_backend_for_cuda_know_numba_cuda():
         name for name in MODULES if any(is_within(each, ["numba.cuda"]) for each in imported(name))
     }
     assert not {name for name in knowing if not is_within(name, places)}
+
+
+def test_nothing_knows_the_command_line_but_its_entrance():
+    knowing = {
+        name for name in MODULES if any(is_within(each, ["gputree.cli"]) for each in imported(name))
+    }
+    assert not {name for name in knowing if not is_within(name, ["gputree.cli"])} - {
+        "gputree.__main__"
+    }
 
 
 def test_modules_do_not_go_round_in_circles():

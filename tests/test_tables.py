@@ -1,10 +1,15 @@
-"""Bundled tables and CSV files: what is read, and how each mistake in a file is told."""
+"""Bundled tables and files: what is read, and how each mistake in a file is told."""
+
+import datetime
+import gzip
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn import datasets
 
-from gputree.tables import BUNDLED, MAX_CLASSES, load_bundled, read_csv
+from gputree.tables import BUNDLED, MAX_CLASSES, load_bundled, load_file
 
 
 @pytest.fixture
@@ -49,7 +54,7 @@ def test_a_table_cannot_be_changed():
 
 
 def test_a_file_is_read_with_its_missing_cells(csv_file):
-    table = read_csv(csv_file("a, b ,y\n1,-2.5e1,no\n, NA ,yes\nNaN,?,no\n\n inf ,nan,yes\n"))
+    table = load_file(csv_file("a, b ,y\n1,-2.5e1,no\n, NA ,yes\nNaN,?,no\n\n inf ,nan,yes\n"))
     assert table.name == "table"
     assert table.feature_names == ("a", "b")
     nan = np.nan
@@ -61,23 +66,23 @@ def test_a_file_is_read_with_its_missing_cells(csv_file):
 
 def test_quotes_a_signature_and_windows_line_ends_are_understood(csv_file):
     path = csv_file('"a,b",y\r\n"1","x, y"\r\n2,"z"\r\n', "utf-8-sig")
-    table = read_csv(path)
+    table = load_file(path)
     assert table.feature_names == ("a,b",)
     assert table.X.tolist() == [[1], [2]]
     assert table.y.tolist() == ["x, y", "z"]
 
 
 def test_a_column_with_a_cell_that_is_no_number_holds_text_as_it_is_written(csv_file):
-    table = read_csv(csv_file("y,a,b\n1,01,2\n\n0, red ,3\n1,?,\n0,1_0,5\n"), "y")
+    table = load_file(csv_file("y,a,b\n1,01,2\n\n0, red ,3\n1,?,\n0,1_0,5\n"), "y")
     assert table.text_columns == (0,)
     assert table.X[:, 0].tolist() == ["01", "red", None, "1_0"]
     assert table.X[[0, 1, 3], 1].tolist() == [2.0, 3.0, 5.0]
     assert np.isnan(table.X[2, 1])
-    assert read_csv(csv_file("a,y\n1,2\n")).text_columns == ()
+    assert load_file(csv_file("a,y\n1,2\n")).text_columns == ()
 
 
 def test_any_column_can_be_the_target(csv_file):
-    table = read_csv(csv_file("y,a,b\nred,1,2\nblue,3,4\n"), "y")
+    table = load_file(csv_file("y,a,b\nred,1,2\nblue,3,4\n"), "y")
     assert table.feature_names == ("a", "b")
     assert table.X.tolist() == [[1, 2], [3, 4]]
     assert table.y.tolist() == ["red", "blue"]
@@ -100,14 +105,14 @@ def whole(n_distinct):
     ],
 )
 def test_the_task_is_told_from_the_target(csv_file, text, task, reason, dtype):
-    table = read_csv(csv_file(text))
+    table = load_file(csv_file(text))
     assert table.task == task
     assert reason in table.reason
     assert table.y.dtype.kind == dtype
 
 
 def test_text_is_no_target_of_a_regression(csv_file):
-    table = read_csv(csv_file("a,y\n1,low\n2,high\n"))
+    table = load_file(csv_file("a,y\n1,low\n2,high\n"))
     with pytest.raises(ValueError, match=r"regression needs numbers.*'low' on line 2"):
         table.target("regression")
 
@@ -134,17 +139,46 @@ def test_text_is_no_target_of_a_regression(csv_file):
 )
 def test_a_mistake_in_a_file_is_told_with_its_place(csv_file, text, message):
     with pytest.raises(ValueError, match=message):
-        read_csv(csv_file(text))
+        load_file(csv_file(text))
 
 
 def test_a_file_in_another_encoding_is_refused(csv_file):
-    with pytest.raises(ValueError, match="is not text in UTF-8"):
-        read_csv(csv_file("größe,y\n1,2\n", "latin-1"))
+    with pytest.raises(ValueError, match="is not text in utf-8: byte 0xf6 on line 1"):
+        load_file(csv_file("größe,y\n1,2\n", "latin-1"))
 
 
 def test_a_missing_target_column_is_told_with_the_columns_there_are(csv_file):
     with pytest.raises(ValueError, match=r"no column 'z' to be the target; its columns are a, y$"):
-        read_csv(csv_file("a,y\n1,2\n"), "z")
+        load_file(csv_file("a,y\n1,2\n"), "z")
     wide = ",".join(f"c{at}" for at in range(30))
     with pytest.raises(ValueError, match=r"c18, c19, \.\.\.$"):
-        read_csv(csv_file(f"{wide}\n"), "z")
+        load_file(csv_file(f"{wide}\n"), "z")
+
+
+def test_levels_of_other_formats_are_categories(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text(
+        "@relation t\n@attribute a {x, y}\n@attribute b numeric\n@attribute y {no, yes}\n"
+        "@data\ny, 1, yes\nx, ?, no\n"
+    )
+    table = load_file(path)
+    assert table.text_columns == (0,)
+    assert table.X[:, 0].tolist() == ["y", "x"]
+    assert table.y.tolist() == ["yes", "no"]
+    assert table.reason == "the target 'y' holds text: 'yes' on line 6"
+
+
+def test_the_name_of_a_compressed_file_has_no_suffix(tmp_path):
+    path = tmp_path / "my.table.csv.gz"
+    path.write_bytes(gzip.compress(b"a,y\n1,2\n3,4\n"))
+    assert load_file(path).name == "my.table"
+
+
+def test_a_time_is_neither_a_feature_nor_a_target(tmp_path):
+    path = tmp_path / "t.parquet"
+    day = pa.array([datetime.date(2020, 1, 1)])
+    pq.write_table(pa.table({"day": day, "y": [1]}), path)
+    with pytest.raises(ValueError, match=r"column 'day' is of type date32\[day\].*derive numbers"):
+        load_file(path)
+    with pytest.raises(ValueError, match="the target 'day' is of type date32"):
+        load_file(path, "day")

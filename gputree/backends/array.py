@@ -7,6 +7,7 @@ and `row_scan` (the search for splits, in sums and from rows).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from gputree.backends.contract import (
     Search,
     Splits,
 )
+from gputree.backends.host_codes import ONLY_ON_HOST, host_codes
 from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
@@ -43,6 +45,7 @@ from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.sparse import dense
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
@@ -70,8 +73,13 @@ class ArrayBackend:
 
     # Values to codes.
 
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Array:
-        return self._put(np.zeros((n_features, n_rows), code_dtype(most_codes)))
+    def reserve(
+        self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
+    ) -> Array:
+        if folder is not None and self.name != "numpy":
+            raise ValueError(ONLY_ON_HOST.format(self.name))
+        shape = n_features, n_rows
+        return self._put(host_codes(shape, code_dtype(most_codes), folder, is_clear=True))
 
     def hold(self, columns: Sequence[Column]) -> list[Array]:
         return [self._values(column) for column in columns]
@@ -104,10 +112,16 @@ class ArrayBackend:
         ]
 
     def encode(
-        self, data: Array, first_feature: int, values: list[Array], bins: Sequence[FeatureBins]
+        self,
+        data: Array,
+        first_feature: int,
+        values: list[Array],
+        bins: Sequence[FeatureBins],
+        first_row: int = 0,
     ) -> None:
+        rows = slice(first_row, first_row + values[0].shape[0])
         for i, (column, feature) in enumerate(zip(values, bins, strict=True)):
-            data[first_feature + i, :] = coding.codes(self._lib, column, feature, data.dtype)
+            data[first_feature + i, rows] = coding.codes(self._lib, column, feature, data.dtype)
 
     # The start of a tree.
 
@@ -366,7 +380,7 @@ class ArrayBackend:
     def _values(self, column: Column) -> Array:
         """The values of a column as floats: numbers, or level numbers, NaN where missing."""
         if column.levels is None:
-            return self._lib.adopt(column.values)
+            return self._lib.adopt(dense(column.values))
         level = np.asarray(column.values)
         return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
 

@@ -23,6 +23,7 @@ formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -195,8 +196,13 @@ class Backend(Protocol):
         ...
 
     # Once a fit, a few columns at a time.
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> Data:
-        """Room for the codes of a table, none of which reaches `most_codes`."""
+    def reserve(
+        self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
+    ) -> Data:
+        """Room for the codes of a table, none of which reaches `most_codes`.
+
+        With a folder, in a file there instead of memory; only where the host computes.
+        """
         ...
 
     def hold(self, columns: Sequence[Column]) -> Values:
@@ -229,9 +235,17 @@ class Backend(Protocol):
         ...
 
     def encode(
-        self, data: Data, first_feature: int, values: Values, bins: Sequence[FeatureBins]
+        self,
+        data: Data,
+        first_feature: int,
+        values: Values,
+        bins: Sequence[FeatureBins],
+        first_row: int = 0,
     ) -> None:
-        """Write the codes of some columns, which are the features from `first_feature` on."""
+        """Write the codes of some columns, which are the features from `first_feature` on.
+
+        Their rows are those from `first_row` on; there may be more.
+        """
         ...
 
     # Once a tree.

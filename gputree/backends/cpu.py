@@ -6,6 +6,7 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu_values import CpuValues, as_matrix, floats
+from gputree.backends.host_codes import host_codes
 from gputree.backends.levels import tables_of
 from gputree.backends.row_lists import at_roots
 from gputree.backends.workers import Workers
@@ -73,8 +75,10 @@ class CpuBackend:
 
     # Values to codes.
 
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> HostArray:
-        return np.empty((n_features, n_rows), code_dtype(most_codes))
+    def reserve(
+        self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
+    ) -> HostArray:
+        return host_codes((n_features, n_rows), code_dtype(most_codes), folder)
 
     def hold(self, columns: Sequence[Column]) -> CpuValues:
         return CpuValues.of(columns)
@@ -118,9 +122,15 @@ class CpuBackend:
         return [column for columns in found for column in columns]
 
     def encode(
-        self, data: HostArray, first_feature: int, values: CpuValues, bins: Sequence[FeatureBins]
+        self,
+        data: HostArray,
+        first_feature: int,
+        values: CpuValues,
+        bins: Sequence[FeatureBins],
+        first_row: int = 0,
     ) -> None:
-        code = data[first_feature : first_feature + len(bins)]
+        rows = slice(first_row, first_row + values.n_rows)
+        code = data[first_feature : first_feature + len(bins), rows]
         self._workers.map(
             lambda at: cpu_values.encode(self._lanes.own, at[0], bins[at[1]], code[at[1]]),
             values.with_places(),

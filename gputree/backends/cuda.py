@@ -8,6 +8,7 @@ it waits for the device once a frontier, for the winners.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from gputree.backends.cuda_launch import Launches
 from gputree.backends.cuda_plan import AUTOMATIC, Tuning, route_table, sum_table
 from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
+from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.row_lists import at_roots, dispersed_lists
@@ -110,7 +112,11 @@ class CudaBackend:
 
     # Values to codes.
 
-    def reserve(self, n_features: int, n_rows: int, most_codes: int) -> CudaData:
+    def reserve(
+        self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
+    ) -> CudaData:
+        if folder is not None:
+            raise ValueError(ONLY_ON_HOST.format(self.name))
         return cuda_values.reserve(self._device, n_features, n_rows, most_codes)
 
     def hold(self, columns: Sequence[Column]) -> CudaValues:
@@ -133,9 +139,14 @@ class CudaBackend:
         return cuda_values.refine(self._launches, values, weight, wanted)
 
     def encode(
-        self, data: CudaData, first_feature: int, values: CudaValues, bins: Sequence[FeatureBins]
+        self,
+        data: CudaData,
+        first_feature: int,
+        values: CudaValues,
+        bins: Sequence[FeatureBins],
+        first_row: int = 0,
     ) -> None:
-        cuda_values.encode(self._launches, data, first_feature, values, bins)
+        cuda_values.encode(self._launches, data, first_feature, values, bins, first_row)
 
     # The start of a tree.
 

@@ -28,7 +28,7 @@ class CudaData:
     """The codes of a table."""
 
     words: Array  # (rows * row_words,) codes row by row, low bits first
-    by_column: Array  # (features * rows,) the same column by column; one entry where not kept
+    by_column: Array  # (features * rows + 1,) the same column by column; one entry where not kept
     code_bits: int
     row_words: int
     n_features: int

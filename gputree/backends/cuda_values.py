@@ -1,7 +1,7 @@
 """Columns of values for the CUDA backend: brought to the device, counted, listed and coded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from gputree.backends.cuda_rows import CudaData
 from gputree.data.bins import FeatureBins
 from gputree.data.cuts import distinct
 from gputree.data.number_line import Buckets, bucket_in, fill_pages, table_length
+from gputree.data.sparse import dense
 from gputree.data.table import Column
 from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
 from gputree.errors import OutOfMemory
@@ -40,7 +41,8 @@ def reserve(device: Device, n_features: int, n_rows: int, most_codes: int) -> Cu
     is_by_column = has_room_by_column(device, n_features, n_rows, code_bits)
     return CudaData(
         device.zeros(n_rows * n_words, np.uint32),
-        device.empty(n_features * n_rows if is_by_column else 1, f"u{code_bits // 8}"),
+        # One more: the last code alone would be taken for no copy.
+        device.empty(n_features * n_rows + 1 if is_by_column else 1, f"u{code_bits // 8}"),
         code_bits,
         n_words,
         n_features,
@@ -173,7 +175,25 @@ def encode(
     first_feature: int,
     values: CudaValues,
     bins: Sequence[FeatureBins],
+    first_row: int = 0,
 ) -> None:
+    n_rows = values.n_rows
+    if n_rows < data.n_rows:
+        # The kernel takes all columns to be as long as the table, so that parts of columns are
+        # coded one by one, with views in which each is where the kernel expects it.
+        for at, feature in enumerate(bins):
+            number = first_feature + at
+            start = number * (data.n_rows - n_rows) + first_row
+            by_column = data.by_column if len(data.by_column) == 1 else data.by_column[start:]
+            part = replace(
+                data,
+                words=data.words[first_row * data.row_words :],
+                by_column=by_column,
+                n_rows=n_rows,
+            )
+            column = CudaValues(values.values[at * n_rows : (at + 1) * n_rows], 1, n_rows)
+            encode(launches, part, number, column, [feature])
+        return
     dtype = values.values.dtype
     cuts = [_not_above(feature.cut, dtype) for feature in bins]
     cut_start = np.cumsum([0, *(len(cut) for cut in cuts)]).astype(np.int32)
@@ -210,7 +230,7 @@ def _pages(device: Device, pages: Sequence[HostArray]) -> Array:
 def _floats(column: Column) -> Array:
     """The values of a column as floats: numbers, or level numbers, NaN where missing."""
     if column.levels is None:
-        return column.values
+        return dense(column.values)
     values = np.asarray(column.values)
     return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)
 

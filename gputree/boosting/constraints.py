@@ -1,5 +1,6 @@
 """Reading the constraints that users give."""
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -35,7 +36,7 @@ def _monotone(given: Any, dataset: Dataset) -> HostArray:
                 raise ValueError(f"monotonic_cst has {name!r}, which is no column of X")
             way[names.index(name)] = _way(value)
     else:
-        listed = list(given)
+        listed = _list(given, "monotonic_cst", "a way for each column, or a dict")
         if len(listed) != n:
             raise ValueError(
                 f"monotonic_cst has {len(listed)} entries; X has {n} columns, and each needs one"
@@ -70,12 +71,22 @@ def _groups(given: Any, dataset: Dataset) -> HostArray | None:
             )
         listed: list[Any] = list(combinations(range(n), 2))
     else:
-        listed = [list(group) for group in given]
+        needed = "lists of columns, 'pairwise' or 'no_interactions'"
+        listed = [
+            _list(group, "interaction_cst", needed)
+            for group in _list(given, "interaction_cst", needed)
+        ]
     groups = np.zeros((len(listed), n), bool)
     for at, group in enumerate(listed):
         groups[at, [_column(column, dataset) for column in group]] = True
     alone = np.flatnonzero(~groups.any(axis=0))
     return np.concatenate([groups, np.eye(n, dtype=bool)[alone]])
+
+
+def _list(given: Any, name: str, needed: str) -> list[Any]:
+    if not isinstance(given, Iterable):
+        raise ValueError(f"{name} has {given!r}; give {needed}")
+    return list(given)
 
 
 def _column(column: Any, dataset: Dataset) -> int:

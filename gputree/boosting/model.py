@@ -419,16 +419,19 @@ class GradientBoosting(Explainable, Ensemble):
     def _first_sums(self, run: "BoostRun", inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""
         assert run.named is not None
-        table = run.growing.dataset.table
+        dataset = run.growing.dataset
         if run.kept:
-            found = sum_leaves(run.growing.backend, self._stack(), table, self._start)
-            return np.ascontiguousarray(found.T), self._start
+            found = [
+                sum_leaves(run.growing.backend, self._stack(), part, self._start)
+                for part in dataset.parts()
+            ]
+            return np.ascontiguousarray(np.concatenate(found).T), self._start
         weight = _counted(run.weight, run.target)
         y = run.target
         if inside is not None:
             y, weight = y[inside], weight[inside]
         start = run.named.start(y[weight > 0], weight[weight > 0])
-        return np.tile(start[:, None], (1, table.n_rows)), start
+        return np.tile(start[:, None], (1, dataset.n_rows)), start
 
     def _watch(
         self, run: "BoostRun", rounds: Rounds, is_held_out: HostArray | None

@@ -10,7 +10,7 @@ sorting of whole columns, no sampling. The values of a short table are listed at
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,14 +44,9 @@ def bin_table(
     backend: "Backend", table: Table, weight: HostArray | None, max_bins: int
 ) -> tuple[Bins, "Data"]:
     """Cut every feature into at most `max_bins` codes, plus one for missing values; code it."""
-    if not isinstance(max_bins, int | np.integer) or not 2 <= max_bins <= MAX_BINS:
-        raise ValueError(
-            f"max_bins={max_bins!r}: an integer from 2 to {MAX_BINS} is needed, as a code takes "
-            "one byte or two"
-        )
-    max_bins = int(max_bins)
-    most_levels = max((len(column.levels or ()) for column in table.columns), default=0)
-    data = backend.reserve(table.n_features, table.n_rows, max(max_bins, most_levels) + 1)
+    max_bins = checked_bins(max_bins)
+    levels = [column.levels for column in table.columns]
+    data = backend.reserve(table.n_features, table.n_rows, most_codes(levels, max_bins))
 
     def code(block: range) -> list[FeatureBins]:
         columns = table.columns[block.start : block.stop]
@@ -60,8 +55,23 @@ def bin_table(
         backend.encode(data, block.start, values, found)
         return found
 
-    blocks = _blocks(table.n_features, table.n_rows, backend.n_lanes)
+    blocks = blocks_of(table.n_features, table.n_rows, backend.n_lanes)
     return Bins(tuple(chain.from_iterable(backend.each(code, blocks)))), data
+
+
+def checked_bins(max_bins: int) -> int:
+    """The most bins of a feature."""
+    if not isinstance(max_bins, int | np.integer) or not 2 <= max_bins <= MAX_BINS:
+        raise ValueError(
+            f"max_bins={max_bins!r}: an integer from 2 to {MAX_BINS} is needed, as a code takes "
+            "one byte or two"
+        )
+    return int(max_bins)
+
+
+def most_codes(levels: Sequence[tuple[Any, ...] | None], max_bins: int) -> int:
+    """What no code of a table reaches."""
+    return max(max_bins, *(len(each or ()) for each in levels)) + 1
 
 
 def code_table(backend: "Backend", table: Table, bins: Bins) -> "Data":
@@ -72,11 +82,11 @@ def code_table(backend: "Backend", table: Table, bins: Bins) -> "Data":
         values = backend.hold(table.columns[block.start : block.stop])
         backend.encode(data, block.start, values, bins.features[block.start : block.stop])
 
-    backend.each(code, _blocks(table.n_features, table.n_rows, backend.n_lanes))
+    backend.each(code, blocks_of(table.n_features, table.n_rows, backend.n_lanes))
     return data
 
 
-def _blocks(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
+def blocks_of(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
     """Blocks of neighbouring features, about as many for each lane."""
     at_once = (BYTES_A_ROW + n_features // 2) * n_rows // (4 * BUCKETS)
     most = min(max(1, at_once // n_lanes), MOST_TOGETHER) if n_rows > LISTED_ROWS else MOST_TOGETHER
@@ -95,11 +105,11 @@ def find_cuts(
     """The cuts of some columns."""
     if columns[0].values.shape[0] <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
-        plans = [_Plan.of_values(*found, max_bins) for found in listed]
+        plans = [Plan.of_values(*found, max_bins) for found in listed]
     else:
         plans = [
             # Levels are cut whatever their values are: there is nothing to ask.
-            _Plan(*found, max_bins if column.kind is Kind.NUMERIC else 1)
+            Plan(*found, max_bins if column.kind is Kind.NUMERIC else 1)
             for column, found in zip(columns, backend.sketch(values, weight), strict=True)
         ]
         within = [plan.to_divide() for plan in plans]
@@ -118,13 +128,17 @@ def find_cuts(
     ]
 
 
-def _feature_bins(column: Column, plan: "_Plan", has_missing: bool) -> FeatureBins:
+def _feature_bins(column: Column, plan: "Plan", has_missing: bool) -> FeatureBins:
     if column.levels is not None:
-        number = np.arange(len(column.levels), dtype=np.float64)
-        below, above = number[:-1], number[1:]
-    else:
-        below, above = plan.neighbours()
-    return FeatureBins(column.name, column.kind, column.levels, below, above, has_missing)
+        return level_bins(column.name, column.kind, column.levels, has_missing)
+    below, above = plan.neighbours()
+    return FeatureBins(column.name, column.kind, None, below, above, has_missing)
+
+
+def level_bins(name: str, kind: Kind, levels: tuple[Any, ...], has_missing: bool) -> FeatureBins:
+    """The bins of categories: a code a level."""
+    number = np.arange(len(levels), dtype=np.float64)
+    return FeatureBins(name, kind, levels, number[:-1], number[1:], has_missing)
 
 
 def quantile_ranks(total: int, n_bins: int) -> HostArray:
@@ -134,7 +148,7 @@ def quantile_ranks(total: int, n_bins: int) -> HostArray:
     return j * share + -(-j * rest // n_bins)
 
 
-class _Plan:
+class Plan:
     """What is known of one numeric feature, and what must still be asked."""
 
     def __init__(self, bucket: HostArray, weight: HostArray, max_bins: int) -> None:
@@ -152,7 +166,7 @@ class _Plan:
         self.reached = np.cumsum(weight)  # up to the end of each of them
 
     @classmethod
-    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "_Plan":
+    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "Plan":
         """A plan that knows every value, as if all were in one bucket."""
         in_use = np.zeros(min(1, len(value)), np.int64)
         plan = cls(in_use, weight.sum(keepdims=True)[: len(in_use)], max_bins)
@@ -170,14 +184,20 @@ class _Plan:
             return np.arange(len(self.first))
         return distinct_of(np.searchsorted(self.reached, self.ranks))
 
-    def to_divide(self) -> HostArray:
-        """The buckets that hold a cut, if dividing them costs less than to sort their values."""
+    def to_divide(self, most_listed: int | None = None) -> HostArray:
+        """The buckets that hold a cut, if dividing them costs less than to sort their values.
+
+        With `most_listed`, if they hold more than that.
+        """
         at = self._with_cuts()
         # A bucket between empty ones most likely holds one value, which cannot be divided.
         is_next = np.diff(self.first, prepend=-2 * PAGE, append=0) == PAGE
         has_neighbour = (is_next[:-1] | is_next[1:])[at]
         amount = int(self.held[at[has_neighbour]].sum())
-        is_crowded = amount * CROWD > self.total and amount * FINE_A_VALUE > len(at) * PAGE
+        if most_listed is None:
+            is_crowded = amount * CROWD > self.total and amount * FINE_A_VALUE > len(at) * PAGE
+        else:
+            is_crowded = amount > most_listed
         return self.first[at] // PAGE if is_crowded and len(at) < MOST_DIVIDED else NO_BUCKETS
 
     def divide(self, fine: HostArray, weight: HostArray) -> None:
@@ -208,7 +228,7 @@ class _Plan:
 
     def learn(self, value: HostArray, weight: HostArray) -> None:
         """Take in the distinct values of the buckets asked for, sorted."""
-        self.value, self.weight = value, weight
+        self.value, self.weight = value + 0.0, weight  # -0.0 and 0.0 are one value
 
     def neighbours(self) -> tuple[HostArray, HostArray]:
         """The values on both sides of each cut."""

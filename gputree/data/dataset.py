@@ -1,24 +1,33 @@
 """A table that has been cut and coded once, to fit many models on."""
 
 import copy
-import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
-from gputree.arrays import cuda_number, to_numpy
+from gputree.arrays import cuda_number
 from gputree.backends.registry import choose
 from gputree.backends.timed import Timed
 from gputree.data.bins import Bins
-from gputree.data.cuts import bin_table, code_table
-from gputree.data.inputs import read_table
+from gputree.data.cuts import bin_table, checked_bins, code_table
+from gputree.data.inputs import check_shape, read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
+from gputree.data.stream import Stream
+from gputree.data.stream_codes import StreamReader, code_stream, encode
 from gputree.data.table import Table
 from gputree.data.target import whole_weights
+from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
+from gputree.files.many import Paths, check_formats, open_files
+
+CHUNK_BYTES = 2**25
 
 
 class Dataset:
@@ -30,7 +39,8 @@ class Dataset:
     Parameters
     ----------
     X : array-like or data frame of shape (n_rows, n_features)
-        NumPy arrays, lists, pandas, polars and pyarrow tables, arrays of torch or CuPy.
+        NumPy arrays, lists, pandas, polars and pyarrow tables, sparse matrices of SciPy, arrays of
+        torch or CuPy.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         The target; may also be given to `fit`.
     sample_weight : array-like of shape (n_rows,), optional
@@ -51,6 +61,11 @@ class Dataset:
     [2, 3, 5]
     """
 
+    sample_weight: HostArray | None
+    schema: Schema
+    bins: Bins
+    data: Any
+
     def __init__(
         self,
         X: Any,
@@ -64,24 +79,158 @@ class Dataset:
         n_jobs: int | None = None,
     ) -> None:
         table = read_table(X, categorical_features=categorical_features)
-        n_cells = table.n_rows * table.n_features
         place = cuda_number(table.columns[0].values)
-        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
-        self.table = table  # not copied; pruning asks where its rows end
+        self._table: Table | None = table  # not copied; pruning asks where its rows end
+        self._stream: Stream | None = None
         self.y = y
-        self.sample_weight = read_weights(sample_weight, table.n_rows)
         self.feature_names = _get_feature_names(X)
-        self.n_rows = table.n_rows
-        self.reason = choice.reason
-        self.backend = choice.backend
-        timed = Timed(choice.backend)
-        compiled_before = timed.compile_seconds
+        self.sample_weight = read_weights(sample_weight, table.n_rows)
         whole, _ = whole_weights(self.sample_weight)
-        self.bins, self.data = bin_table(timed, table, whole, max_bins)
+        with self._timed(table.n_rows, table.n_features, device, backend, n_jobs, place) as timed:
+            self.bins, self.data = bin_table(timed, table, whole, max_bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
         self.schema = replace(Schema.of(table), has_missing=has_missing)
+
+    @contextmanager
+    def _timed(
+        self,
+        n_rows: int,
+        n_features: int,
+        device: str,
+        backend: str | None,
+        n_jobs: int | None,
+        place: int | None = None,
+    ) -> Iterator[Any]:
+        """The backend that is to cut and code, with a clock."""
+        n_cells = n_rows * n_features
+        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
+        self.n_rows, self.backend, self.reason = n_rows, choice.backend, choice.reason
+        timed = Timed(choice.backend)
+        compiled_before = timed.compile_seconds
+        yield timed
         self.seconds = dict(timed.seconds)
         self.compile_seconds = timed.compile_seconds - compiled_before
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Paths,
+        target: str | Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        max_bins: int = 255,
+        codes: str | PathLike[str] = "memory",
+        max_bytes: int = CHUNK_BYTES,
+        encoding: str = "utf-8",
+        verbose: bool = False,
+        device: str = "auto",
+        backend: str | None = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Read a file in chunks, so that only codes, target and weights are ever held.
+
+        Models are the same as of the whole table. The file is read several times: to count values,
+        to find the cuts, and to code. It must stay where it is for as long as the Dataset: some
+        fits read values from it again.
+
+        Parameters
+        ----------
+        path : path, list of paths, folder or pattern
+            CSV, TSV, Parquet, Arrow or ARFF. Several files have the same columns; a folder stands
+            for its Parquet files, a pattern with * for the files that match, in order of names.
+        target : str or list of str, optional
+            The column to predict; several for a regression with several outputs.
+        weight : str, optional
+            The column of the weights of the rows.
+        columns : list of str, optional
+            The features, in this order; by default all other columns.
+        categorical_features : 'from_dtype', None, or array-like of bool, int or str
+            Which features hold categories. By default those of text and those of a dictionary or
+            category type; text has its distinct values as levels, in order.
+        max_bins : int, default=255
+            The most bins a feature is cut into.
+        codes : 'memory' or folder, default='memory'
+            With a folder, codes are in a file there that is mapped into memory, and that goes with
+            the Dataset; for the backends 'numba' and 'numpy'.
+        max_bytes : int, default=33554432
+            About how many bytes of values are read at once.
+        encoding : str, default='utf-8'
+            How text is encoded.
+        verbose : bool, default=False
+            Whether to show how far the reading has come.
+        device, backend, n_jobs
+            Where to compute, as in the estimators.
+
+        Returns
+        -------
+        Dataset
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from gputree import Dataset, DecisionTreeClassifier
+        >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
+        >>> with open(path, "w") as file:
+        ...     print("size,colour,kind", "1,red,a", "2,blue,b", sep=chr(10), file=file)
+        >>> data = Dataset.from_file(path, target="kind")
+        >>> DecisionTreeClassifier().fit(data).get_n_leaves()
+        2
+        """
+        max_bins = checked_bins(max_bins)
+        if max_bytes < 1:
+            raise ValueError(f"max_bytes={max_bytes}: at least 1 is needed")
+        folder = None if codes == "memory" else Path(codes)
+        if folder is not None and not folder.is_dir():
+            raise ValueError(f"codes={str(codes)!r} is not a folder; create it, or use 'memory'")
+        stream = Stream.of(open_files(path, encoding=encoding), target, weight, columns, max_bytes)
+        n_rows, n_features = stream.file.count_rows(), len(stream.features)
+        check_shape(n_rows, n_features, None)
+        self = cls.__new__(cls)
+        self._table, self._stream = None, stream
+        self.feature_names = np.asarray(stream.features, dtype=object)
+        self.sample_weight = stream.read_weights(n_rows)
+        whole, _ = whole_weights(self.sample_weight)
+        with self._timed(n_rows, n_features, device, backend, n_jobs) as timed:
+            reader = StreamReader(stream, n_rows, verbose=verbose)
+            coded = code_stream(timed, reader, categorical_features, whole, max_bins, folder)
+        self.schema, self.bins, self.data = coded.schema, coded.bins, coded.data
+        self.y = coded.y
+        return self
+
+    @classmethod
+    def from_csv(cls, path: Paths, target: Any = None, **options: Any) -> Self:
+        """Read CSV or TSV in chunks; see `from_file`, which has the same parameters."""
+        check_formats(path, ("csv", "tsv"), "from_csv")
+        return cls.from_file(path, target, **options)
+
+    @classmethod
+    def from_parquet(cls, path: Paths, target: Any = None, **options: Any) -> Self:
+        """Read Parquet in chunks; see `from_file`, which has the same parameters."""
+        check_formats(path, ("parquet",), "from_parquet")
+        return cls.from_file(path, target, **options)
+
+    @property
+    def table(self) -> Table:
+        """The values, where they are in memory."""
+        if self._table is None:
+            assert self._stream is not None
+            raise ValueError(
+                "error-based pruning moves rows from branch to branch by their values, and a "
+                f"Dataset of {self._stream.file.path} holds codes; set pruning=None, or prune in "
+                "another way, or fit on the whole table that gputree.files.read_file gives"
+            )
+        return self._table
+
+    def parts(self) -> Iterator[Table]:
+        """The values in order: all at once, or from the file in chunks."""
+        if self._table is not None:
+            yield self._table
+            return
+        assert self._stream is not None
+        for _, table in self._stream.tables(self.schema):
+            yield table
 
     @property
     def n_features(self) -> int:
@@ -91,12 +240,19 @@ class Dataset:
         """The same rows with some of the columns, coded by the cuts that there are."""
         other = copy.copy(self)
         chosen = columns.tolist()
-        other.table = Table(tuple(self.table.columns[at] for at in chosen), self.n_rows)
         other.bins = Bins(tuple(self.bins.features[at] for at in chosen))
         other.schema = self.schema.take(columns)
         if self.feature_names is not None:
             other.feature_names = self.feature_names[columns]
-        other.data = code_table(self.backend, other.table, other.bins)
+        if self._table is not None:
+            table = Table(tuple(self._table.columns[at] for at in chosen), self.n_rows)
+            other._table, other.data = table, code_table(self.backend, table, other.bins)
+            return other
+        assert self._stream is not None
+        other._stream = self._stream.take(columns)
+        n_codes = int(other.bins.n_codes.max())
+        other.data = self.backend.reserve(len(chosen), self.n_rows, n_codes)
+        encode(self.backend, other._stream.tables(other.schema), other.bins, other.data)
         return other
 
     def __repr__(self) -> str:
@@ -104,36 +260,3 @@ class Dataset:
             f"Dataset({self.n_rows} rows, {self.n_features} features, "
             f"{self.bins.width} bins, backend={self.backend.name!r})"
         )
-
-
-def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
-    """Weights as float64, checked; None where all rows weigh the same by default."""
-    if sample_weight is None:
-        return None
-    weight = to_numpy(sample_weight)
-    try:
-        if weight.dtype.kind not in "biufO":
-            raise TypeError(f"dtype {weight.dtype} is not real")
-        weight = weight.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight has dtype {weight.dtype}; pass numbers") from error
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; one weight a row is needed: ({n_rows},)"
-        )
-    for is_bad, what in [
-        (~np.isfinite(weight), "NaN or infinite"),
-        (weight < 0, "negative"),
-    ]:
-        if is_bad.any():
-            row = int(is_bad.argmax())
-            raise ValueError(f"sample_weight[{row}] is {what}; weights are finite and at least 0")
-    if not weight.any():
-        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight")
-    with np.errstate(over="ignore"):
-        total = float(weight.sum())
-    if not math.isfinite(total):
-        raise ValueError("the sum of sample_weight overflows; divide the weights by their maximum")
-    return weight

@@ -27,7 +27,7 @@ from gputree.data.cells import (
 )
 from gputree.dtypes import LEVEL, MISSING_LEVEL
 
-_ORDER_PROBLEM = (
+ORDER_PROBLEM = (
     "but its chunks declare different levels, so that their order is unknown: "
     "build all chunks with one dictionary"
 )
@@ -54,7 +54,7 @@ def open_frame(X: Any) -> Source | None:
     if _is_a(X, "polars", "LazyFrame"):
         raise TypeError("X is a polars LazyFrame, which holds no values yet: pass X.collect()")
     if _is_a(X, "pyarrow", "Table", "RecordBatch"):
-        return _source(X.schema.names, X.num_rows, map(_arrow_cells, X.columns))
+        return _source(X.schema.names, X.num_rows, map(arrow_cells, X.columns))
     return None
 
 
@@ -87,7 +87,7 @@ def _pandas_cells(series: Any) -> Cells:
         number = series.cat.codes.to_numpy().astype(LEVEL, copy=False)
         return Categories(name, number, plain(dtype.categories), bool(dtype.ordered))
     if isinstance(dtype, pandas.ArrowDtype):
-        return _arrow_cells(series.array.__arrow_array__())
+        return arrow_cells(series.array.__arrow_array__())
     if isinstance(dtype, pandas.StringDtype):
         return host_cells(series.to_numpy(dtype=object), name)
     if isinstance(dtype, pandas.DatetimeTZDtype | pandas.PeriodDtype):
@@ -177,7 +177,8 @@ def _polars_integers(series: Any, name: str) -> Cells:
 # pyarrow
 
 
-def _arrow_cells(column: Any) -> Cells:
+def arrow_cells(column: Any) -> Cells:
+    """The cells of a pyarrow column, in one piece or in chunks."""
     types = sys.modules["pyarrow"].types
     dtype = column.type
     name = str(dtype)
@@ -212,7 +213,7 @@ def _arrow_categories(column: Any, name: str) -> Cells:
     own = getattr(column, "chunks", [column])
     chunks = column.unify_dictionaries().chunks if len(own) > 1 else own
     if column.type.ordered and not _is_one_order(own, chunks[0].dictionary):
-        return Refused(name, _ORDER_PROBLEM)
+        return Refused(name, ORDER_PROBLEM)
     int32 = sys.modules["pyarrow"].int32()
     # `to_numpy` of a dictionary column loses its nulls, so the indices are read instead.
     indices = [chunk.indices.cast(int32).fill_null(MISSING_LEVEL) for chunk in chunks]

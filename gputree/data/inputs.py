@@ -9,6 +9,7 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from gputree.data.cells import Cells, host_cells, real_dtype
@@ -22,6 +23,7 @@ from gputree.data.kinds import (
     new_column,
 )
 from gputree.data.schema import Schema
+from gputree.data.sparse import sparse_columns
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_FEATURES, MAX_ROWS, Array, HostArray
 
@@ -38,7 +40,8 @@ def read_table(
     ----------
     X : data frame of pandas, polars or pyarrow, or array-like of shape (n_rows, n_features)
         Arrays of torch, CuPy and other array-API libraries stay in their library and on their
-        device; everything else becomes NumPy. A Table is taken as it is.
+        device; everything else becomes NumPy. Columns of SciPy's sparse matrices become dense one
+        at a time. A Table is taken as it is.
     categorical_features : 'from_dtype', None or array-like of bool, int or str
         Which columns are categorical, as in scikit-learn's histogram gradient boosting. Columns
         of a category dtype keep their declared levels and their order, others get their sorted
@@ -60,6 +63,8 @@ def read_table(
         check_shape(frame.n_rows, len(frame.names), like)
         flags = _flags(categorical_features, like, frame.names, is_named=True)
         return _read_columns(frame, flags, like)
+    if issparse(X):
+        return _read_sparse(X, categorical_features, like)
     if _is_device_array(X):
         return _read_device_array(X, categorical_features, like)
     return _read_host_array(X, categorical_features, like)
@@ -128,6 +133,28 @@ def check_shape(n_rows: int, n_features: int, like: Schema | None) -> None:
             "as input"
         )
     check_size(n_rows, n_features)
+
+
+# Sparse matrices
+
+
+def _read_sparse(X: Any, categorical_features: CategoricalFeatures, like: Schema | None) -> Table:
+    """Zeros are zeros, not missing. Columns stay sparse; those of categories do not."""
+    columns = sparse_columns(X)
+    n_rows, n_features = X.shape
+    check_shape(n_rows, n_features, like)
+    names = _array_names(n_features, like)
+    flags = _flags(categorical_features, like, names, is_named=False)
+    found = []
+    for at, (values, name, flag) in enumerate(zip(columns, names, flags, strict=True)):
+        if not flag:
+            found.append(Column(name, Kind.NUMERIC, values))
+            continue
+        cells = host_cells(np.asarray(values))
+        found.append(
+            new_column(cells, name, at, flag) if like is None else known_column(cells, like, at)
+        )
+    return Table(tuple(found), n_rows)
 
 
 # NumPy and what NumPy understands

@@ -116,7 +116,7 @@ def new_column(cells: Cells, name: str, position: int, flag: bool | None) -> Col
     """A column whose kind follows from its flag and its dtype."""
     label = column_label(name, position)
     if isinstance(cells, Refused):
-        raise _refusal(cells, label)
+        raise refusal(cells, label)
     if isinstance(cells, Values) and not flag:
         return Column(name, Kind.NUMERIC, _numbers(cells, label))
     if isinstance(cells, Categories) and flag is False:
@@ -124,9 +124,16 @@ def new_column(cells: Cells, name: str, position: int, flag: bool | None) -> Col
             f"{label} has dtype {cells.dtype}, but categorical_features leaves it out: add it, "
             "use categorical_features='from_dtype', or convert the column to numbers."
         )
+    is_declared = isinstance(cells, Categories)
     categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
+    return level_column(categories, name, position, is_declared=is_declared)
+
+
+def level_column(categories: Categories, name: str, position: int, *, is_declared: bool) -> Column:
+    """A column of categories; levels that nobody has declared are put in order."""
+    label = column_label(name, position)
     _check_count(categories, label)
-    if isinstance(cells, Values):
+    if not is_declared:
         categories = _sorted(categories, label)
     kind = Kind.ORDINAL if categories.ordered else Kind.NOMINAL
     return Column(name, kind, categories.number, categories.levels)
@@ -137,7 +144,8 @@ def column_label(name: str, position: int) -> str:
     return f"Column {name!r} (position {position})"
 
 
-def _refusal(cells: Refused, label: str) -> ValueError:
+def refusal(cells: Refused, label: str) -> ValueError:
+    """The error for a column that cannot be read."""
     return ValueError(f"{label} has dtype {cells.dtype}, {cells.problem}.")
 
 
@@ -198,7 +206,7 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
     name, levels = schema.names[position], schema.levels[position]
     label = column_label(name, position)
     if isinstance(cells, Refused):
-        raise _refusal(cells, label)
+        raise refusal(cells, label)
     if levels is None:
         if isinstance(cells, Categories) or cells.is_text:
             raise ValueError(

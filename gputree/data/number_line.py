@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.kernels.buckets import BUCKETS, PAGE, ordered_bucket
+from gputree.kernels.buckets import BUCKETS, PAGE, ordered_bucket, ordered_fine_bucket
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,15 @@ def bucket_in(cell: HostArray, pages: HostArray) -> HostArray:
 
 def bucket_of(value: HostArray) -> HostArray:
     """The bucket of each known value: monotone in the value, the same on every backend."""
+    return ordered_bucket(_short_bits(value)).astype(np.int64)
+
+
+def fine_bucket_of(value: HostArray) -> HostArray:
+    """The fine bucket, likewise."""
+    return ordered_fine_bucket(_short_bits(value)).astype(np.int64)
+
+
+def _short_bits(value: HostArray) -> HostArray:
     with np.errstate(over="ignore"):
         single = value.astype(np.float32) + np.float32(0.0)  # -0.0 equals 0.0
-    return ordered_bucket(single.view(np.int32)).astype(np.int64)
+    return single.view(np.int32)

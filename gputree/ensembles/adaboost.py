@@ -22,7 +22,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.based import stem_of
 from gputree.ensembles.draws import Draws, content_order, n_samples
-from gputree.ensembles.members import Member, answers, values_of
+from gputree.ensembles.members import Member, answers, answers_in_parts, values_of
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
@@ -119,7 +119,7 @@ class AdaBoost(Ensemble):
             member = Member(grown)
             if method is not None:
                 member = pruned(member, method, stem, growing, target)
-            (found,) = answers(stem, [member], growing.dataset.table)
+            found = answers_in_parts(stem, member, growing.dataset)
             loss = self._loss(run, found)
             error = math.fsum(weight * loss) / math.fsum(weight)
             if error <= 0.0:

@@ -140,7 +140,7 @@ class Averaging(Ensemble):
         run.learned["_draws"] = draws
         bag = None
         if self.oob_score:
-            bag = OutOfBag(stem, growing.dataset.table, growing.answers)
+            bag = OutOfBag(stem, growing.dataset, growing.answers)
             run.learned["_bag"] = bag
             assert draws is not None
             for tree, member in enumerate(run.kept):

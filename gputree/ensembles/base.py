@@ -138,6 +138,7 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     # What the ensembles fill in.

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from gputree.arrays import to_numpy
+from gputree.data.dataset import Dataset
 from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
@@ -75,6 +76,13 @@ def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Ite
     members = list(members)
     for member, (node, ends) in zip(members, walk(stem, members, table), strict=True):
         yield values_at(node, ends, values_of(stem, member.tree))
+
+
+def answers_in_parts(stem: TreeEstimator, member: Member, dataset: Dataset) -> HostArray:
+    """What a tree says of the rows of a fit, wherever their values are."""
+    return np.concatenate(
+        [found for part in dataset.parts() for found in answers(stem, [member], part)]
+    )
 
 
 def added(stem: TreeEstimator, members: Members, table: Table) -> HostArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
-from gputree.data.table import Table
+from gputree.data.dataset import Dataset
 from gputree.dtypes import HostArray
 from gputree.ensembles.members import Member, answers, rows_of
 from gputree.estimators.base import TreeEstimator
@@ -25,8 +25,8 @@ class OutOfBagResult:
 class OutOfBag:
     """Answers of trees for rows they have not seen, added up in the order of the trees."""
 
-    def __init__(self, stem: TreeEstimator, table: Table, target: HostArray) -> None:
-        self._stem, self._table, self._target = stem, table, target
+    def __init__(self, stem: TreeEstimator, dataset: Dataset, target: HostArray) -> None:
+        self._stem, self._dataset, self._target = stem, dataset, target
         self._is_classes = hasattr(stem, "classes_")
         n_outputs = len(stem.classes_) if hasattr(stem, "classes_") else target.shape[1]
         self._sum = np.zeros((len(target), n_outputs))
@@ -35,11 +35,14 @@ class OutOfBag:
 
     def add(self, member: Member, is_out: HostArray) -> float:
         """Take in a tree and the rows it has not seen; the error so far."""
-        row = np.flatnonzero(is_out)
-        if row.size:
-            (found,) = answers(self._stem, [member], rows_of(self._table, row))
-            self._sum[row] += found
-            self._n_trees[row] += 1
+        first = 0
+        for part in self._dataset.parts():
+            row = np.flatnonzero(is_out[first : first + part.n_rows])
+            if row.size:
+                (found,) = answers(self._stem, [member], rows_of(part, row))
+                self._sum[first + row] += found
+                self._n_trees[first + row] += 1
+            first += part.n_rows
         self._curve.append(self._error())
         return self._curve[-1]
 

@@ -41,8 +41,12 @@ class LeafTargets:
             )
         order = content_order(growing)  # equal models have equal bytes
         order = order[np.argsort(answers[order, 0], kind="stable")]
-        found = walk(run.stem, run.everyone, growing.dataset.table)
-        leaf = np.stack([node[order].astype(np.int32) for node, _ in found])
+        everyone = list(run.everyone)
+        leaves = [
+            [node.astype(np.int32) for node, _ in walk(run.stem, everyone, part)]
+            for part in growing.dataset.parts()
+        ]
+        leaf = np.stack([np.concatenate(nodes)[order] for nodes in zip(*leaves, strict=True)])
         return cls(answers[order, 0], weights_of(growing.target)[order], leaf)
 
     def quantiles(self, leaf: HostArray, q: Any) -> HostArray:

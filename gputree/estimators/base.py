@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gputree.arrays import is_foreign
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
-from gputree.data.dataset import Dataset, read_weights
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.table import Kind, Table
 from gputree.data.target import Target
+from gputree.data.weights import read_weights
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
 from gputree.estimators.explainable import Explainable
@@ -171,6 +172,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     # What classifiers and regressors fill in.

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from gputree import sampling
 from gputree.arrays import to_numpy
 from gputree.backends.registry import choose
-from gputree.data.dataset import Dataset, read_weights
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.table import Table
 from gputree.data.target import weights_of, without_rows
+from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
 from gputree.estimators.growing import Growing
@@ -212,14 +213,8 @@ class Prunable(BaseEstimator):
         weight = read_weights(sample_weight, n_rows)
         if weight is None:
             weight = np.ones(n_rows)
-        answers = self._answers(y, n_rows, learned)
-        return self._sample_of_rows(table, answers, weight, missing)
-
-    def _sample_of_rows(
-        self, table: Table, answers: HostArray, weight: HostArray, missing: str
-    ) -> Sample:
         return Sample(
-            answers,
+            self._answers(y, n_rows, learned),
             weight,
             ends=lambda tree: self._ends(tree, table, missing),
             read=lambda column: to_numpy(table.columns[column].values),
@@ -242,9 +237,25 @@ class Prunable(BaseEstimator):
         self, growing: Growing, is_in: HostArray, missing: str, weight: HostArray | None
     ) -> Sample:
         """Some rows of a fit, to judge trees by; others stay, with a weight of 0."""
-        table = growing.dataset.table
+        dataset = growing.dataset
         weight = np.where(is_in, 1.0 if weight is None else weight, 0.0)
-        return self._sample_of_rows(table, growing.answers, weight, missing)
+        return Sample(
+            growing.answers,
+            weight,
+            ends=lambda tree: self._ends_in_parts(tree, dataset, missing),
+            read=lambda column: to_numpy(dataset.table.columns[column].values),
+            walker=lambda: self._walker(dataset.table),
+        )
+
+    def _ends_in_parts(self, tree: Tree, dataset: Dataset, missing: str) -> Ends:
+        """Where the rows of a fit end, wherever their values are."""
+        found, first = [], 0
+        for part in dataset.parts():
+            row, node, share = self._ends(tree, part, missing)
+            found.append((row + first, node, share))
+            first += part.n_rows
+        row, node, share = (np.concatenate(each) for each in zip(*found, strict=True))
+        return row, node, share
 
     def _check_same(self, growing: Growing) -> None:
         """Refuse other classes or outputs than those of the fitted tree."""

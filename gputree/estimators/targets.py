@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gputree.arrays import to_numpy
 from gputree.data.cells import is_missing
+from gputree.data.labels import Labels
 from gputree.dtypes import HostArray
 
 MANY_LABELS = 2**16  # integer labels within a range so wide are looked up in a table
@@ -55,6 +56,8 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
 
 def read_labels(y: Any, n_rows: int, estimator: str) -> tuple[HostArray, HostArray]:
     """The classes, sorted, and the number of each row's class."""
+    if isinstance(y, Labels) and len(y) == n_rows:
+        return y.classes, y.number
     label = column_or_1d(read_target(y, n_rows, estimator), warn=True)
     if label.dtype.kind in "iu" and label.size:
         low = int(label.min())

@@ -10,8 +10,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import to_numpy
-from gputree.data.dataset import Dataset, read_weights
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
+from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier
@@ -191,6 +192,7 @@ versicolor (48 rows, 97.9%)
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def _new_tree(self) -> DecisionTreeClassifier:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -199,6 +200,26 @@ def test_columns_may_be_coded_in_any_order(summing):
         )
     sums = sums_of(summing.tally(summing.begin(data, bins, numbers([1, 2, 4])), ROOT))
     assert sums.tolist() == [[[1, 2, 1, 1, 1], [1, 6, 2, 4, 1]]]
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("most_codes", [5, 300])
+def test_rows_may_be_coded_part_by_part(summing, n_features, most_codes):
+    column = [0.0, 1.0, 2.0, NAN, 3.0, 1.0, 0.0]
+    bins = Bins(tuple(coded([0, 1, 2, None, 3, 1, 0]) for _ in range(n_features)))
+    target = numbers([1, 2, 4, 8, 16, 32, 64])
+
+    def sums(bounds):
+        data = summing.reserve(n_features, 7, most_codes)
+        for first, last in pairwise(bounds):
+            part = numeric(*(np.array(column[first:last]) + 0.0 for _ in range(n_features)))
+            summing.encode(data, 0, summing.hold(part.columns), bins.features, first)
+        there = to_two(0, n_features - 1, 1, np.arange(5) >= 2)
+        rows = summing.route(summing.begin(data, bins, target), there)
+        return summing.leaves(rows).tolist()
+
+    assert sums([0, 7]) == [1, 1, 2, 2, 2, 1, 1]
+    assert sums([0, 3, 6, 7]) == sums([0, 1, 2, 7]) == sums([0, 7])
 
 
 def test_levels_are_codes_and_no_level_is_missing(summing):

@@ -62,7 +62,7 @@ def in_every_way(call):
         with pytest.MonkeyPatch.context() as patch:
             for module in (cut_module, coding, cpu_lists, cpu_values):
                 patch.setattr(module, "LISTED_ROWS", listed_rows)
-            patch.setattr(cut_module._Plan, "to_divide", to_divide)
+            patch.setattr(cut_module.Plan, "to_divide", to_divide)
             yield call()
 
 

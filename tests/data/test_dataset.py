@@ -6,8 +6,8 @@ import pytest
 
 from gputree import Dataset, DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.backends.registry import choose
-from gputree.data.dataset import read_weights
 from gputree.data.table import Kind
+from gputree.data.weights import read_weights
 
 NAN = np.nan
 

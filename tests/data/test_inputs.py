@@ -19,8 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from gputree.arrays import to_numpy
+from gputree.data.cells import real_dtype
 from gputree.data.inputs import check_size, read_table
 from gputree.data.schema import Schema
+from gputree.data.sparse import SparseValues
 from gputree.data.table import Kind
 from gputree.dtypes import LEVEL, MAX_BINS, MAX_FEATURES, MAX_ROWS, MISSING_LEVEL
 
@@ -389,10 +392,68 @@ def test_a_single_column_is_not_a_table(X):
         read_table(X)
 
 
-@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
-def test_sparse_matrices_are_refused(make):
-    with pytest.raises(TypeError, match=r"Sparse data was passed.*, but dense data is required"):
-        read_table(make(np.eye(3)))
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, bool])
+def test_sparse_matrices_are_read_column_by_column(make, dtype):
+    X = np.array([[0, 1, 0], [1, 0, 0], [0, 1, 0]]).astype(dtype)
+    table = read_table(make(X))
+    assert [column.name for column in table.columns] == ["x0", "x1", "x2"]
+    for column, expected in zip(table.columns, X.T, strict=True):
+        assert isinstance(column.values, SparseValues)
+        assert column.values.shape == (3,)
+        assert np.asarray(column.values).dtype == real_dtype(np.dtype(dtype))
+        assert np.array_equal(column.values, expected)
+        assert np.array_equal(column.values[[2, 0]], expected[[2, 0]])
+
+
+def test_cells_of_a_sparse_matrix_may_be_missing_or_given_twice():
+    cells = ([1.0, 2.0, np.nan], ([0, 0, 1], [0, 0, 1]))
+    X = scipy.sparse.coo_array(cells, shape=(2, 2))
+    columns = [np.asarray(column.values) for column in read_table(X).columns]
+    assert np.array_equal(columns, [[3.0, 0.0], [0.0, np.nan]], equal_nan=True)
+    by_column = scipy.sparse.csc_array(([1.0, 2.0], [0, 0], [0, 2]), shape=(2, 1))
+    assert np.asarray(read_table(by_column).columns[0].values).tolist() == [3.0, 0.0]
+    assert by_column.nnz == 2  # the user's is left alone
+
+
+def test_sparse_categories_and_what_is_no_number():
+    X = scipy.sparse.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
+    table = read_table(X, categorical_features=[1])
+    assert table.columns[1].levels == (0.0, 5.0)
+    assert table.columns[1].values.tolist() == [1, 0]
+    schema = Schema.of(table)
+    again = read_table(X[:1], like=schema)
+    assert again.columns[1].values.tolist() == [1]
+    with pytest.raises(ValueError, match=r"sparse and has dtype complex128: convert it"):
+        read_table(X * 1j)
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        read_table(X[:, :1], like=schema)
+
+
+# Copies
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_are_read_where_they_are(order, dtype):
+    X = np.asarray(np.random.default_rng(0).normal(size=(50, 3)), dtype, order)
+    frames = [
+        X,
+        pd.DataFrame(X, columns=list("abc")),
+        pl.DataFrame({name: np.ascontiguousarray(X[:, at]) for at, name in enumerate("abc")}),
+        pa.table({name: np.ascontiguousarray(X[:, at]) for at, name in enumerate("abc")}),
+    ]
+    for frame in frames:
+        first, again = (to_numpy(read_table(frame).columns[1].values) for _ in range(2))
+        assert np.shares_memory(first, again), type(frame)
+    assert np.shares_memory(read_table(X).columns[2].values, X)
+
+
+def test_arrays_of_other_libraries_are_read_where_they_are():
+    strict = pytest.importorskip("array_api_strict")
+    X = strict.asarray(np.random.default_rng(0).normal(size=(50, 3)))
+    first, again = (to_numpy(read_table(X).columns[1].values) for _ in range(2))
+    assert np.shares_memory(first, again)
 
 
 def test_numpy_matrix_is_refused():

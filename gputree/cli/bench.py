@@ -1,0 +1,58 @@
+"""`gputree bench`: time the backends on a table."""
+
+import io
+from typing import Any
+
+import click
+
+from gputree.cli.options import (
+    Depth,
+    documented,
+    encoding_option,
+    output_of,
+    table_argument,
+    target_option,
+)
+
+EXAMPLES = """\
+  gputree bench breast_cancer
+  gputree bench houses.csv --target price --max-depth none --backends numpy,numba
+"""
+
+
+@documented(EXAMPLES)
+@table_argument
+@target_option
+@click.option("--backends", metavar="NAMES", help="Which ones, with commas between (default: all).")
+@click.option("--max-depth", type=Depth(), default=8, help="Splits above a leaf, or none (8).")
+@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Warm rounds (3).")
+@encoding_option
+@click.option("--no-peers", is_flag=True, help="Leave scikit-learn's trees out.")
+def command(**options: Any) -> int:
+    """Time gputree's backends and scikit-learn's trees on a table, by turns."""
+    output = output_of(options)
+
+    from gputree.bench import as_text, bench
+    from gputree.cli.sources import path_of
+    from gputree.tables import load_bundled, load_file
+
+    path = path_of(options["table"])
+    if path is None and options["target"] is not None:
+        raise ValueError(f"--target: the table {options['table']} brings its own; leave it out")
+    with output.waiting(f"reading {options['table']}"):
+        table = (
+            load_bundled(options["table"])
+            if path is None
+            else load_file(path, options["target"], encoding=options["encoding"])
+        )
+    with output.waiting("timing"):
+        found = bench(
+            table,
+            backends=options["backends"].split(",") if options["backends"] else None,
+            peers=not options["no_peers"],
+            repeats=options["repeats"],
+            max_depth=None if options["max_depth"] == "none" else options["max_depth"],
+            stream=io.StringIO(),
+        )
+    output.show(as_text(found), {"command": "bench", **found})
+    return 0

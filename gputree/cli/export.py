@@ -1,0 +1,43 @@
+"""`gputree export`: a saved model in the format of another program or language."""
+
+from typing import Any
+
+import click
+
+from gputree.cli.options import documented, model_argument, output_of, output_option
+from gputree.cli.output import check_place, count, fact, writing
+from gputree.cli.settings import near
+
+EXAMPLES = """\
+  gputree export houses.gputree -o houses.json
+  gputree export houses.gputree --format c -o houses.c
+"""
+
+
+@documented(EXAMPLES)
+@model_argument
+@output_option("Where to put the result", required=True)
+@click.option("--format", "form", metavar="NAME", help="The format (default: told from FILE).")
+def command(**options: Any) -> int:
+    """Write a model in another format, told from the name of FILE or by --format."""
+    output = output_of(options)
+    place, form = options["output"], options["form"]
+    check_place(place, "--output", options["model"])
+
+    from gputree.cli.rows import load_model
+    from gputree.export import FORMATS, export
+
+    if form is not None and form not in FORMATS:
+        raise ValueError(f"--format {form} is unknown{near(form, list(FORMATS))}")
+    if form is None and place.suffix.lower() not in FORMATS.values():
+        known = ", ".join(f"{suffix} ({name})" for name, suffix in FORMATS.items())
+        raise ValueError(f"--output {place}: its suffix tells no format; use {known}, or --format")
+    model = load_model(options["model"], output)
+    if hasattr(model, "rules_"):
+        raise ValueError(f"{options['model']} holds rules, which no format has; export a tree")
+    with output.waiting("exporting"), writing(place):
+        export(model, place, format=form)
+    n_bytes = place.stat().st_size
+    data = {"command": "export", "format": form, "files": {"export": str(place)}, "bytes": n_bytes}
+    output.show(fact("export", f"{place}: {count(n_bytes, 'byte')}"), data)
+    return 0

@@ -1,0 +1,180 @@
+"""`gputree info`: what a model file or a table holds.
+
+Knows what to show; must not know how files are read.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gputree.cli.options import TableName, documented, encoding_option, output_of
+from gputree.cli.output import Output, count, fact, listed
+
+MODEL_MAGIC = b"gputree\n"  # how model files begin; a test compares it with gputree.tree.store
+
+EXAMPLES = """\
+  gputree info houses.gputree
+  gputree info houses.csv
+  gputree info iris --json
+"""
+
+
+@documented(EXAMPLES)
+@click.argument("file", type=TableName())
+@encoding_option
+def command(**options: Any) -> int:
+    """Show what a model file or a table holds.
+
+    Of a model: its kind, size, classes, columns and parameters. Of a table: what each column would
+    be taken for in a training, and its values.
+    """
+    output = output_of(options)
+    name = options["file"]
+    path = Path(name)
+    if _is_model(path):
+        text, data = _of_model(path, output)
+    else:
+        text, data = _of_table(name, options["encoding"], output)
+    output.show(text, {"command": "info", **data})
+    return 0
+
+
+def _is_model(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MODEL_MAGIC)) == MODEL_MAGIC
+
+
+def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
+    from gputree.cli.models import schema_of, shape_of, shape_text, task_of
+    from gputree.cli.rows import load_model
+
+    model = load_model(path, output)
+    schema = schema_of(model)
+    columns = [
+        {
+            "name": name,
+            "kind": {0: "number", 1: "ordered", 2: "category"}[int(kind)],
+            "levels": None if levels is None else list(levels),
+            "has_missing": bool(has_missing),
+        }
+        for name, kind, levels, has_missing in zip(
+            schema.names, schema.kinds, schema.levels, schema.has_missing, strict=True
+        )
+    ]
+    parameters = model.get_params(deep=False)
+    classes = model.classes_.tolist() if hasattr(model, "classes_") else None
+    lines = [
+        fact("model", f"{type(model).__name__}: {shape_text(model)}"),
+        fact("task", task_of(model)),
+        *([fact("classes", listed(classes))] if classes else []),
+        fact("columns", count(len(columns), "feature")),
+        *(f"  {each['name']}: {_kind_text(each)}" for each in columns),
+        fact(
+            "set", listed((f"{k}={v!r}" for k, v in _changed(model).items()), most=99) or "defaults"
+        ),
+    ]
+    data = {
+        "kind": "model",
+        "file": str(path),
+        "estimator": type(model).__name__,
+        "task": task_of(model),
+        "shape": shape_of(model),
+        "classes": classes,
+        "columns": columns,
+        "parameters": parameters,
+    }
+    return "\n".join(lines), data
+
+
+def _kind_text(column: dict[str, Any]) -> str:
+    levels, kind = column["levels"], str(column["kind"])
+    if levels is None:
+        return kind
+    between = " < " if kind == "ordered" else ", "
+    shown = between.join(str(level) for level in levels[:8])
+    more = f", ... {len(levels) - 8:,} more" if len(levels) > 8 else ""
+    return f"{kind} of {count(len(levels), 'level')} ({shown}{more})"
+
+
+def _changed(model: Any) -> dict[str, Any]:
+    """The parameters that are not at their defaults."""
+    defaults = type(model)().get_params(deep=False)
+    own = model.get_params(deep=False)
+    return {name: value for name, value in own.items() if repr(value) != repr(defaults[name])}
+
+
+def _of_table(name: str, encoding: str, output: Output) -> tuple[str, dict[str, Any]]:
+    from gputree.cli import cells, sources
+
+    source = sources.read(name, encoding, output)
+    found = []
+    for each in source.names:
+        column = source.table[each]
+        kind, why = _kind(source, each)
+        found.append(
+            {
+                "name": each,
+                "type": str(column.type),
+                "kind": kind,
+                "why": why,
+                "n_missing": int(cells.missing(column).sum()),
+                **_values(column),
+            }
+        )
+    size = f"{count(source.table.num_rows, 'row')}, {count(len(found), 'column')}"
+    lines = [fact("table", f"{source.name}: {size}")]
+    width = max(len(each["name"]) for each in found)
+    lines += [f"  {each['name']:<{width}}  {_told_text(each)}" for each in found]
+    data = {
+        "kind": "table",
+        "file": source.name,
+        "n_rows": source.table.num_rows,
+        "columns": found,
+    }
+    return "\n".join(lines), data
+
+
+def _kind(source: Any, name: str) -> tuple[str, str]:
+    """What a column would be taken for."""
+    from gputree.cli import columns
+
+    try:
+        told = columns.told_of(source, name, columns.Wishes())
+    except ValueError as error:
+        return "refused", str(error)
+    return told.kind, told.why
+
+
+def _values(column: Any) -> dict[str, Any]:
+    """The range of numbers, or the levels of others."""
+    from gputree.cli import cells
+
+    what = cells.type_name(column)
+    if what in ("other", "nothing"):
+        return {}
+    found: dict[str, Any] = {"n_distinct": cells.n_distinct(column)}
+    if what in ("number", "time"):
+        from pyarrow import compute
+
+        both = compute.min_max(column).as_py()
+        found |= {"min": both["min"], "max": both["max"]}
+    else:
+        found["levels"] = cells.distinct(column)[:20]
+    return found
+
+
+def _told_text(column: dict[str, Any]) -> str:
+    parts = [f"{column['kind']} ({column['why']})"]
+    if "min" in column:
+        low, high = (
+            f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column["min"], column["max"])
+        )
+        parts.append(f"{low} to {high}")
+    elif column.get("levels"):
+        parts.append(listed(column["levels"], most=5))
+    if column["n_missing"]:
+        parts.append(f"{column['n_missing']:,} missing")
+    return "; ".join(parts)

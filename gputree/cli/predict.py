@@ -1,0 +1,137 @@
+"""`gputree predict`: the predictions of a saved model for the rows of a table.
+
+Knows where predictions go; must not know how they are made.
+"""
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gputree.cli.options import (
+    documented,
+    encoding_option,
+    model_argument,
+    output_of,
+    output_option,
+    table_argument,
+)
+from gputree.cli.output import check_place, count, fact, say, write_text, writing
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
+
+EXAMPLES = """\
+  gputree predict houses.gputree new.csv
+  gputree predict houses.gputree new.csv --proba --keep id -o predictions.parquet
+  gputree predict iris.gputree iris --json
+"""
+
+
+@documented(EXAMPLES)
+@model_argument
+@table_argument
+@output_option("Where to put the predictions: .csv, .tsv, .parquet or .arrow (default: printed)")
+@click.option("--proba", is_flag=True, help="Give the probability of each class, too.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Put a column of TABLE beside them.")
+@encoding_option
+def command(**options: Any) -> int:
+    """Predict the rows of a table with a saved model.
+
+    Columns are found by their names, in any order; others are not used. The result is a table with
+    a column `prediction`, and with --proba a column for each class.
+    """
+    output = output_of(options)
+    path: Path | None = options["output"]
+    if path is not None:
+        _check_format(path)
+    _check_places(options)
+
+    from gputree.cli.models import task_of
+    from gputree.cli.rows import load_model, note_unused, read_known
+
+    model = load_model(options["model"], output)
+    if options["proba"] and not hasattr(model, "predict_proba"):
+        raise ValueError(f"--proba: a {task_of(model)} has no classes; leave it out")
+    known = read_known(model, options["table"], options["encoding"], output)
+    known.source.check(options["keep"], "--keep")
+    note_unused(known, output, *options["keep"])
+    with output.waiting("predicting"):
+        columns = _columns(model, known, options)
+    if path is not None:
+        _write(path, columns)
+    if output.is_json or path is not None:
+        data = {
+            "command": "predict",
+            "model": str(options["model"]),
+            "table": options["table"],
+            "n_rows": known.n_rows,
+            "file": None if path is None else str(path),
+        }
+        if path is None:
+            data["columns"] = columns
+        output.show(fact("written", f"{path}: {count(known.n_rows, 'row')}"), data)
+    elif not output.is_quiet:
+        say(_separated(columns, ",").rstrip("\n"), sys.stdout)
+    return 0
+
+
+def _check_places(options: dict[str, Any]) -> None:
+    from gputree.cli.sources import path_of
+
+    table = path_of(options["table"])
+    if options["output"] is not None:
+        inputs = [options["model"], *([] if table is None else [table])]
+        check_place(options["output"], "--output", *inputs)
+
+
+def _check_format(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"--output {path}: let its name end in {', '.join(SUFFIXES)}")
+
+
+def _columns(model: Any, known: Any, options: dict[str, Any]) -> dict[str, list[Any]]:
+    """The columns of the result, by their names."""
+    columns = {name: known.source.table[name].to_pylist() for name in options["keep"]}
+    predicted = model.predict(known.X)
+    if predicted.ndim == 1:
+        columns["prediction"] = predicted.tolist()
+    else:
+        columns |= {f"prediction {at}": values.tolist() for at, values in enumerate(predicted.T)}
+    if options["proba"]:
+        shares = model.predict_proba(known.X)
+        for at, label in enumerate(model.classes_.tolist()):
+            columns[f"P({label})"] = shares[:, at].tolist()
+    return columns
+
+
+def _write(path: Path, columns: dict[str, list[Any]]) -> None:
+    """Write the result, all of it or nothing."""
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        write_text(path, _separated(columns, "," if suffix == ".csv" else "\t"))
+        return
+    import pyarrow
+
+    from gputree.tree.store import write
+
+    table, sink = pyarrow.table(columns), pyarrow.BufferOutputStream()
+    if suffix == ".parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, sink)
+    else:
+        with pyarrow.ipc.new_file(sink, table.schema) as file:
+            file.write_table(table)
+    with writing(path):
+        write(path, sink.getvalue().to_pybytes())
+
+
+def _separated(columns: dict[str, list[Any]], separator: str) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()

@@ -1,0 +1,175 @@
+"""The rows of a table as a fitted model wants them: columns by name, values of their kind.
+
+Knows models and tables; must not know what is done with the rows.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gputree.cli import cells, sources
+from gputree.cli.answers import read_answers
+from gputree.cli.models import REGRESSION, schema_of, task_of
+from gputree.cli.output import Output, count, listed
+from gputree.cli.settings import near
+from gputree.cli.sources import Source
+from gputree.dtypes import HostArray
+
+WORDS = {"True": "true", "False": "false"}  # as text files have them
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A table beside a model."""
+
+    source: Source
+    model: Any
+    X: Any  # pyarrow.Table, or a NumPy array for a model without names
+    unused: list[str]  # columns that the model does not use
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.source.table.num_rows)
+
+    def answers(self, target: str | None) -> HostArray:
+        """The target of the rows."""
+        name = self.target_name(target)
+        y, _, _ = read_answers(self.source, name, None)
+        task = task_of(self.model)
+        if task == REGRESSION and y.dtype.kind not in "iuf":
+            raise ValueError(
+                f"the model predicts numbers, and the target {name!r} of {self.source.name} holds "
+                "text; choose another with --target"
+            )
+        return y if task == REGRESSION else _like(y, self.model.classes_)
+
+    def target_name(self, target: str | None) -> str:
+        """The column with the answers: the one asked for, the last, or the only one left."""
+        if target is not None:
+            self.source.check([target], "--target")
+            return target
+        if self.source.names[-1] in self.unused:
+            return self.source.names[-1]
+        if len(self.unused) != 1:
+            left = f": it may be {listed(self.unused)}" if self.unused else ""
+            raise ValueError(
+                f"--target is needed, the column of {self.source.name} to predict{left}"
+            )
+        return self.unused[0]
+
+
+def load_model(path: Path, output: Output) -> Any:
+    """A model of any kind."""
+    from gputree.estimators.model_file import load
+
+    if not path.exists():
+        raise ValueError(f"there is no model file {path}; `gputree train` writes one")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a model file in it")
+    with output.waiting(f"loading {path}"):
+        return load(path)
+
+
+def read_known(
+    model: Any, table: str, encoding: str, output: Output, target: str | None = None
+) -> Known:
+    """A table with the columns that a model was fitted on."""
+    return known_rows(model, sources.read(table, encoding, output), output, target)
+
+
+def known_rows(model: Any, source: Source, output: Output, target: str | None = None) -> Known:
+    """The columns that a model was fitted on, taken from a table."""
+    schema = schema_of(model)
+    names = _names(model, source, schema.names, output, target)
+    columns = [
+        _column(source, name, kind, levels)
+        for name, kind, levels in zip(names, schema.kinds, schema.levels, strict=True)
+    ]
+    unused = [name for name in source.names if name not in names]
+    return Known(source, model, _input(model, schema.names, columns), unused)
+
+
+def note_unused(known: Known, output: Output, *used: str | None) -> None:
+    """Tell of columns that are not used."""
+    left = [name for name in known.unused if name not in used]
+    if left:
+        verb = "is" if len(left) == 1 else "are"
+        output.note(
+            f"{count(len(left), 'column')} of {known.source.name} {verb} not used: {listed(left)}"
+        )
+
+
+def _names(
+    model: Any, source: Source, wanted: tuple[str, ...], output: Output, target: str | None
+) -> list[str]:
+    """The columns in the order of the model; by position where it knows no names."""
+    lacking = [name for name in wanted if name not in source.names]
+    if not lacking:
+        return list(wanted)
+    others = [name for name in source.names if name != target]
+    if not hasattr(model, "feature_names_in_") and len(others) == len(wanted):
+        output.note("the model was fitted without names of columns; they are taken in their order")
+        return others
+    hint = near(lacking[0], source.names) if len(lacking) == 1 else ""
+    raise ValueError(
+        f"{source.name} lacks {count(len(lacking), 'column')} that the model needs: "
+        f"{listed(lacking)}{hint}"
+    )
+
+
+def _column(source: Source, name: str, kind: Any, levels: Any) -> Any:
+    """A column in the type that it had in training."""
+    column = source.table[name]
+    if levels is None:
+        return _numbers(source, name, column)
+    column = _typed(column, levels)
+    # Values that are new come after the levels: the model knows what to do with them.
+    known = set(levels)
+    new = [value for value in cells.distinct(column) if value not in known]
+    return cells.as_levels(column, [*levels, *new], ordered=kind.name == "ORDINAL")
+
+
+def _typed(column: Any, levels: tuple[Any, ...]) -> Any:
+    """Cells that can be compared with the levels."""
+    what = cells.type_name(cells.decoded(column))
+    if all(isinstance(level, str) for level in levels):
+        return cells.as_text(column)
+    if all(isinstance(level, bool) for level in levels):
+        return column if what == "truth" else cells.as_text(column).cast("bool")
+    numbers = cells.as_numbers(column)
+    return numbers.cast("float64") if any(isinstance(each, float) for each in levels) else numbers
+
+
+def _numbers(source: Source, name: str, column: Any) -> Any:
+    numbers = cells.as_numbers(column)
+    lost = cells.missing(numbers) & ~cells.missing(column)
+    if lost.any():
+        row = int(np.argmax(lost))
+        raise ValueError(
+            f"{source.name}: column {name!r} held numbers in training, and holds "
+            f"{cells.decoded(column)[row].as_py()!r:.40} {source.place(row)}; correct it, or leave "
+            "the cell empty"
+        )
+    return numbers
+
+
+def _input(model: Any, names: tuple[str, ...], columns: list[Any]) -> Any:
+    import pyarrow
+
+    if hasattr(model, "feature_names_in_"):
+        return pyarrow.table(dict(zip(names, columns, strict=True)))
+    # scikit-learn warns of names where there were none.
+    arrays = [np.asarray(cells.decoded(column).to_numpy()) for column in columns]
+    is_plain = all(array.dtype.kind in "biuf" for array in arrays)
+    return np.column_stack([array if is_plain else array.astype(object) for array in arrays])
+
+
+def _like(y: HostArray, classes: HostArray) -> HostArray:
+    """Labels in the type of the classes, so that equal ones are equal."""
+    if classes.dtype.kind == "U" and y.dtype.kind != "U":
+        return np.array([WORDS.get(str(label), str(label)) for label in y.tolist()])
+    if classes.dtype.kind == "b" and y.dtype.kind == "U" and set(y.tolist()) <= {"true", "false"}:
+        return np.asarray(y == "true")
+    return y

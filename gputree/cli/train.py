@@ -1,0 +1,193 @@
+"""`gputree train`: fit a model to a table, score it, print it and save it.
+
+Knows the steps of a training; must not know how any of them is done.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gputree.cli.models import MODELS, TASKS
+from gputree.cli.options import (
+    CountOrShare,
+    Depth,
+    Share,
+    documented,
+    encoding_option,
+    output_of,
+    output_option,
+    seed_option,
+    set_option,
+    table_argument,
+    target_option,
+)
+from gputree.cli.output import Output, check_place, fact, is_one_file, write_text, writing
+
+TEST_SHARE = 0.25  # where nothing else is asked for
+# Parameters of estimators that are options of their own.
+OWN = (
+    *("criterion", "max_depth", "min_samples_leaf", "max_bins", "n_estimators", "learning_rate"),
+    *("pruning", "device", "backend", "n_jobs"),
+)
+
+EXAMPLES = """\
+  gputree train iris
+  gputree train diabetes --max-depth 3 --min-samples-leaf 10
+  gputree train iris --model forest --n-estimators 50 --folds 5
+  gputree train houses.csv --target price --ignore id --category postcode
+  gputree train houses.csv --ordered "state=poor,fair,good" --model boosting
+  gputree train houses.csv --model cart --set max_surrogates=3 --set criterion=twoing
+  gputree train large.parquet --target y --stream
+"""
+
+
+@documented(EXAMPLES)
+@table_argument
+@target_option
+@click.option(
+    "--model",
+    type=click.Choice(list(MODELS)),
+    default="tree",
+    metavar="NAME",
+    help=f"What to fit: {', '.join(MODELS)} (default: tree).",
+)
+@set_option("A parameter of the estimator, its value as in Python")
+@click.option("--task", type=click.Choice(TASKS), help="What kind of target it is.")
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option("--category", multiple=True, metavar="COLUMN", help="Take a column for categories.")
+@click.option("--number", multiple=True, metavar="COLUMN", help="Take a column for numbers.")
+@click.option("--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Categories in their order.")
+@click.option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
+@click.option(
+    "--test-share",
+    type=Share(),
+    help=f"The share of the rows to hold out; 0 for none (default: {TEST_SHARE}).",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    metavar="K",
+    help="Score by cross-validation instead; the model is then fitted on all rows.",
+)
+@seed_option
+@click.option("--criterion", metavar="NAME", help="What splits are chosen by.")
+@click.option("--max-depth", type=Depth(), help="The most splits above a leaf, or none.")
+@click.option("--min-samples-leaf", type=CountOrShare(), help="The fewest rows in a leaf.")
+@click.option("--max-bins", type=int, metavar="N", help="The most bins of a feature.")
+@click.option("--n-estimators", type=int, metavar="N", help="The number of trees.")
+@click.option("--learning-rate", type=float, metavar="R", help="What each tree counts.")
+@click.option("--pruning", metavar="METHOD", help="How to prune the tree.")
+@click.option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:N (default: auto).")
+@click.option("--backend", metavar="NAME", help="numpy, numba, cuda, cupy or torch.")
+@click.option("--n-jobs", type=int, metavar="N", help="The number of threads.")
+@click.option("--stream", is_flag=True, help="Read in chunks a file that memory cannot hold.")
+@encoding_option
+@output_option("Where to save the model (default: TABLE.gputree in the current folder)")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to save the printed text (default: beside the model, ending in .txt).",
+)
+def command(**options: Any) -> int:
+    """Fit a model to a table, score it, print it and save it.
+
+    TABLE is a bundled table (iris, wine, breast_cancer, digits, diabetes) or a file: CSV, TSV,
+    Parquet, Arrow or ARFF, text also compressed with gzip. Empty cells, NA, NaN and ? are missing.
+    ./iris is a file of that name. What each column is taken for is shown, and can be overridden.
+    """
+    output = output_of(options)
+    model_path, report_path = _places(options)  # before the work: a fit may take long
+    _check(options)
+    if options["stream"]:
+        from gputree.cli.streamed import train_streamed
+
+        text, data, model = train_streamed(options, wanted(options), output)
+    else:
+        text, data, model = _train(options, output)
+    # Before the printing: the end of a pipe must not cost the model.
+    with writing(model_path):
+        model.save(model_path)
+    write_text(report_path, f"{text}\n")
+    files = {"model": str(model_path), "report": str(report_path)}
+    lines = [fact(name, path) for name, path in files.items()]
+    output.show("\n".join([text, "", *lines]), {"command": "train", **data, "files": files})
+    return 0
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    if options["folds"] is not None and options["test_share"] is not None:
+        raise ValueError("--folds and --test-share both score; give one of them")
+    if options["folds"] is not None:
+        options["test_share"] = 0.0
+    elif options["test_share"] is None and not options["stream"]:
+        options["test_share"] = TEST_SHARE
+
+
+def wanted(options: dict[str, Any]) -> Any:
+    """The estimator that the options describe."""
+    from gputree.cli.models import Wanted
+    from gputree.cli.settings import read_settings
+
+    given = {name: options[name] for name in OWN if options[name] is not None}
+    if given.get("max_depth") == "none":
+        given["max_depth"] = None
+    settings = read_settings(options["settings"])
+    for name in given:
+        if name in settings:
+            raise ValueError(f"--{name.replace('_', '-')} and --set {name} say the same; give one")
+    return Wanted(options["model"], {"random_state": options["seed"], **given}, settings)
+
+
+def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any], Any]:
+    """What is printed, the same as data, and the model."""
+    from gputree.cli import answers, columns, scoring, sources, summary
+
+    wish = wanted(options)
+    source = sources.read(options["table"], options["encoding"], output)
+    target = answers.target_name(source, options["target"])
+    wishes = columns.Wishes(
+        options["category"],
+        options["number"],
+        columns.read_ordered(options["ordered"]),
+        options["ignore"],
+    )
+    taken = {target: "--target"}
+    if options["weight"] is not None:
+        if options["weight"] == target:
+            raise ValueError(f"--weight {target} is the target; choose another column")
+        taken[options["weight"]] = "--weight"
+    wishes.check(source, taken)
+    y, task, reason = answers.read_answers(source, target, options["task"])
+    weight = answers.read_weights(source, options["weight"])
+    wish.make(task)  # refuses wrong parameters before the columns are read
+    told = columns.features(source, list(taken), wishes)
+    rows = scoring.Rows(summary.table_of(told), y, weight)
+    seed = options["seed"]
+    train, test, how = scoring.divide(rows, task, options["test_share"], seed)
+    folds = None
+    if options["folds"] is not None:
+        folds = scoring.fold_scores(
+            lambda: wish.make(task), rows, task, options["folds"], seed, output
+        )
+    model = scoring.fit(wish.make(task), train, output, "training")
+    told_of = summary.Training(source, target, told, task, reason, train, test, how, folds, model)
+    return told_of.text(), told_of.data(), model
+
+
+def _places(options: dict[str, Any]) -> tuple[Path, Path]:
+    """Where the model and the report go; neither may replace the table or the other."""
+    from gputree.cli.sources import path_of
+
+    path = path_of(options["table"])
+    name = options["table"] if path is None else path.name.removesuffix(".gz")
+    inputs = [] if path is None else [path]
+    model = options["output"] or Path(f"{Path(name).stem}.gputree")
+    check_place(model, "--output", *inputs)
+    report = options["report"] or model.with_suffix(".txt")
+    check_place(report, "--report", *inputs)
+    if is_one_file(model, report):
+        raise ValueError(f"model and report cannot both be {model}; choose another with --report")
+    return model, report

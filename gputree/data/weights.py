@@ -1,0 +1,42 @@
+"""Weights of rows, checked."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gputree.arrays import to_numpy
+from gputree.dtypes import HostArray
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
+    """Weights as float64, checked; None where all rows weigh the same by default."""
+    if sample_weight is None:
+        return None
+    weight = to_numpy(sample_weight)
+    try:
+        if weight.dtype.kind not in "biufO":
+            raise TypeError(f"dtype {weight.dtype} is not real")
+        weight = weight.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight has dtype {weight.dtype}; pass numbers") from error
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; one weight a row is needed: ({n_rows},)"
+        )
+    for is_bad, what in [
+        (~np.isfinite(weight), "NaN or infinite"),
+        (weight < 0, "negative"),
+    ]:
+        if is_bad.any():
+            row = int(is_bad.argmax())
+            raise ValueError(f"sample_weight[{row}] is {what}; weights are finite and at least 0")
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight")
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if not math.isfinite(total):
+        raise ValueError("the sum of sample_weight overflows; divide the weights by their maximum")
+    return weight
