@@ -1,6 +1,5 @@
 """Every command in docs/cli.md runs as it is written, and its tables are complete."""
 
-import importlib.util
 import json
 import re
 import shlex
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gputree
 from gputree import Dataset
 from gputree.cli.models import MODELS
 from gputree.cli.program import COMMANDS, main
@@ -46,7 +46,7 @@ def houses(csv_file):
 def is_possible(line):
     """Whether all that a line needs is there."""
     room = re.match(r"gputree (report|export)", line)
-    if room and importlib.util.find_spec(f"gputree.{room.group(1)}") is None:
+    if room and not (Path(gputree.__file__).parent / room.group(1)).is_dir():
         return False
     return "--stream" not in line or hasattr(Dataset, "from_file")
 
