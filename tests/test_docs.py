@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,8 @@ PAGES = [
 ]
 # A session (`>>>`) is compared with what it prints; other examples have to run.
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NEEDS = re.compile(r"<!-- needs: (\w+) -->")
+NEEDS = re.compile(r"<!-- needs: (\w+) -->")  # a page
+WITH = re.compile(r"<!-- with: (\w+) -->\n$")  # the block that follows
 
 
 def section(doc, title):
@@ -176,6 +178,9 @@ def test_the_examples_of_a_page_run_one_after_another(page, elsewhere):
         pytest.importorskip(package)
     names = {"__name__": "__main__"}
     for found in FENCE.finditer(text):
+        needed = WITH.search(text[: found.start()])
+        if needed and find_spec(needed[1]) is None:
+            continue
         check = run if found[1] == "python" else compare
         check(found[2], names, page, text[: found.start()].count("\n") + 1)
 
