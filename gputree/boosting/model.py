@@ -14,10 +14,11 @@ from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.watch import Watch
-from gputree.data.dataset import read_weights
+
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
+from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.callbacks import with_callbacks
