@@ -14,7 +14,6 @@ from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.watch import Watch
-
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
