@@ -154,8 +154,8 @@ MODELS = {
         "count",
     ),
 }
-DIVIDED = {"fractions", "fractions, branches", "C4.5", "bagging of C4.5", "AdaBoost, fractions"}
-WITH_SURROGATES = {"surrogates", "surrogates, majority", "CART", "CART, rpart"}
+DIVIDED = ["fractions", "fractions, branches", "C4.5", "bagging of C4.5", "AdaBoost, fractions"]
+WITH_SURROGATES = ["surrogates", "surrogates, majority", "CART", "CART, rpart"]
 # Exponentials of other libraries, in the last place or two.
 WITH_EXPONENTIALS = {name for name in MODELS if "oost" in name} - {
     "boosting of numbers",
