@@ -6,6 +6,7 @@ kernels work.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,14 @@ import numpy as np
 from gputree import golden
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
+from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 from gputree.data.cuts import bin_table
 from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.target import whole_weights
 from gputree.dtypes import HostArray
+from gputree.ensembles.forests import RandomForestClassifier
+from gputree.estimators.classic import C45Classifier
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 if TYPE_CHECKING:
@@ -120,6 +124,19 @@ CASES = (
 )
 
 
+# Models that a user asks for by their names, and what each is fitted on.
+NAMED: Mapping[str, tuple[Callable[..., Any], Case]] = {
+    "tree": (DecisionTreeRegressor, CASES[0]),
+    "C4.5, with rows that are divided": (C45Classifier, CASES[2]),
+    "random forest": (partial(RandomForestClassifier, 3, random_state=0), CASES[2]),
+    "boosting of classes": (partial(GradientBoostingClassifier, 2), CASES[4]),
+    "boosting of numbers": (
+        partial(GradientBoostingRegressor, 2, min_child_weight=1.0, max_leaf_nodes=6),
+        CASES[3],
+    ),
+}
+
+
 def selftest(device: str = "cuda") -> SelfTest:
     """Check that a GPU gives the integers and the models that NumPy gives.
 
@@ -163,7 +180,7 @@ def selftest(device: str = "cuda") -> SelfTest:
     checks = [_golden_check(handle, tunings, kind, size) for kind in golden.HISTOGRAM]
     checks += [_fit_check(handle, tunings["usual"], case, size) for case in CASES]
     checks += [_tuning_check(handle, tunings, case, size) for case in CASES[: size.n_retuned]]
-    checks.append(_check("estimators and predictions", lambda: _estimator_difference(device, size)))
+    checks += [_named_check(device, name, size) for name in NAMED]
     return SelfTest(opened.device, tuple(checks))
 
 
@@ -318,12 +335,22 @@ def _unseen(X: HostArray) -> HostArray:
     return other
 
 
-def _estimator_difference(device: str, size: Size) -> str:
+def _named_check(device: str, name: str, size: Size) -> Check:
     """What differs where a user asks for the device by its name."""
-    X, y, _ = CASES[0].table(size)
-    models: Sequence[Any] = [
-        CASES[0].estimator(max_depth=size.max_depth, **where).fit(X, y)
-        for where in ({"device": device, "backend": "cuda"}, {"backend": "numpy"})
-    ]
-    found, right = (Outcome(m.to_bytes(), m.tree_.n_nodes, m.predict(_unseen(X))) for m in models)
-    return found.differs_from(right)
+    make, case = NAMED[name]
+
+    def compare() -> str:
+        X, y, weight = case.table(size)
+        models: Sequence[Any] = [
+            make(max_depth=size.max_depth, **where).fit(X, y, sample_weight=weight)
+            for where in ({"device": device, "backend": "cuda"}, {"backend": "numpy"})
+        ]
+        found, right = (Outcome(m.to_bytes(), _n_nodes(m), m.predict(_unseen(X))) for m in models)
+        return found.differs_from(right)
+
+    return _check(f"{name}, by its estimator", compare)
+
+
+def _n_nodes(model: Any) -> int:
+    trees = [model] if hasattr(model, "tree_") else list(np.ravel(model.estimators_))
+    return sum(tree.tree_.n_nodes for tree in trees)

@@ -20,8 +20,9 @@ KINDS = tuple(golden.HISTOGRAM)
 
 @pytest.fixture
 def few_checks(monkeypatch):
-    """One fit instead of many; histograms and estimators are checked all the same."""
+    """One fit instead of many; histograms and an estimator are checked all the same."""
     monkeypatch.setattr(verify, "CASES", verify.CASES[:1])
+    monkeypatch.setattr(verify, "NAMED", {"tree": verify.NAMED["tree"]})
     monkeypatch.setattr(verify, "SIMULATED", replace(verify.SIMULATED, n_retuned=0))
 
 
@@ -169,7 +170,7 @@ def test_a_wrong_prediction_fails(few_checks, monkeypatch):
         CudaBackend, "apply", lambda self, tree, table: NUMPY.apply(tree, table)[::-1]
     )
     found = failed(gputree.selftest())
-    assert set(found) == {f"fit of {verify.CASES[0].name}", "estimators and predictions"}
+    assert set(found) == {f"fit of {verify.CASES[0].name}", "tree, by its estimator"}
     assert all("rows reach another leaf" in detail for detail in found.values()), found
 
 

@@ -64,9 +64,10 @@ def content_order(growing: Growing) -> HostArray:
     for output in answers.T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
         key = sampling.mix(key, value.view(np.uint64))
-    if growing.target.weight is not None:
-        key = sampling.mix(key, growing.target.weight[row].astype(np.uint64))
-    return row[np.argsort(key, kind="stable")]
+    if growing.target.weight is None:
+        return row[np.argsort(key, kind="stable")]
+    # Weights come last: rows that are alike stay together, as one of their weight would.
+    return row[np.lexsort((growing.target.weight[row], key))]
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:
