@@ -97,6 +97,8 @@ def take_turns(suite: Suite, repeats: int, progress: Progress) -> dict[str, Any]
             found[name]["fits"].append(fitted - start)
             found[name]["predictions"].append(time.perf_counter() - fitted)
             found[name]["loss"] = loss(table, answer)
+            if table.n_classes:
+                found[name]["accuracy"] = float((answer.argmax(axis=1) == table.y_test).mean())
     for own in found.values():
         own["first"] = own["fits"][0]
         own["fit"] = statistics.median(own["fits"][1:] or own["fits"])
@@ -114,12 +116,14 @@ def loss(table: Table, answer: Any) -> float:
 def as_table(results: dict[str, Any]) -> str:
     ours = next(own for name, own in results.items() if name.startswith("gputree"))
     lines = [
-        "| contestant | first s | fit s | times gputree | predict s | times gputree | loss |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| contestant | first s | fit s | times gputree | predict s | times gputree | loss "
+        "| accuracy |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines += [
         f"| {name} | {own['first']:.2f} | {own['fit']:.2f} | {own['fit'] / ours['fit']:.2f} "
-        f"| {own['predict']:.3f} | {own['predict'] / ours['predict']:.2f} | {own['loss']:.5f} |"
+        f"| {own['predict']:.3f} | {own['predict'] / ours['predict']:.2f} | {own['loss']:.5f} "
+        f"| {own.get('accuracy', float('nan')):.4f} |"
         for name, own in results.items()
     ]
     return "\n".join(lines)

@@ -63,11 +63,26 @@ def read_table(
         check_shape(frame.n_rows, len(frame.names), like)
         flags = _flags(categorical_features, like, frame.names, is_named=True)
         return _read_columns(frame, flags, like)
+    X = _opened(X)
     if issparse(X):
         return _read_sparse(X, categorical_features, like)
     if _is_device_array(X):
         return _read_device_array(X, categorical_features, like)
     return _read_host_array(X, categorical_features, like)
+
+
+def _opened(X: Any) -> Any:
+    """An array that offers its memory by DLPack and is nothing else, as a view of NumPy's."""
+    is_known = hasattr(X, "__array__") or array_api_compat.is_array_api_obj(X)
+    if is_known or not hasattr(X, "__dlpack__"):
+        return X
+    try:
+        return np.from_dlpack(X)
+    except (BufferError, RuntimeError) as error:
+        raise ValueError(
+            f"X offers its memory by DLPack, which NumPy cannot read ({error}); pass an array of "
+            "CuPy or torch for one on a GPU, or a copy in main memory"
+        ) from error
 
 
 def _flags(

@@ -1061,3 +1061,30 @@ def test_a_table_that_has_been_read_is_taken_as_it_is():
     narrow = read_table([[0.0]])
     with pytest.raises(ValueError, match="X has 1 features, but gputree is expecting 2"):
         read_table(narrow, like=Schema.of(table))
+
+
+class OnlyDLPack:
+    """Offers memory and nothing else."""
+
+    def __init__(self, array, *, is_far=False):
+        self._array, self._is_far = array, is_far
+
+    def __dlpack__(self, **options):
+        if self._is_far:
+            raise BufferError("it is on a GPU")
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_memory_offered_by_dlpack_is_read_where_it_is():
+    X = np.arange(12.0).reshape(4, 3)
+    table = read_table(OnlyDLPack(X))
+    assert table.n_features == 3
+    assert all(np.shares_memory(column.values, X) for column in table.columns)
+
+
+def test_memory_that_numpy_cannot_read_says_what_to_pass():
+    with pytest.raises(ValueError, match="pass an array of CuPy or torch"):
+        read_table(OnlyDLPack(np.zeros((2, 2)), is_far=True))
