@@ -24,7 +24,8 @@ from gputree.turns import Turns
 
 MOST_NODES = 2**16 - 1  # numbers have 16 bits
 OUT = MOST_NODES  # the number of rows that take no part
-ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched
+ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
+MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
 
 
 def grow(
@@ -40,7 +41,9 @@ def grow(
     n_leaves = _most_leaves(limits)
     if not rows.is_packed or any(feature.kind is Kind.NOMINAL for feature in bins.features):
         return None
-    if n_leaves is None or n_leaves * ROWS_A_LEAF > len(rows.order):
+    if n_leaves is None:
+        return None
+    if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
         return None
     if int(bins.n_codes.max()) > sweep.NEVER or len(bins.features) > sweep.NEVER:
         return None

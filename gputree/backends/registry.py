@@ -49,12 +49,14 @@ def choose(
     *,
     n_jobs: int | None = None,
     n_cells: int = 0,
+    n_trees: int = 1,
     data_on: int | None = None,
 ) -> Choice:
     """The backend for `device` and `backend` as an estimator takes them.
 
     What is asked for and cannot be had is an error; only "auto" chooses freely, by the number of
-    cells of the table and by the CUDA device that holds it, if one does.
+    cells of the table, by how many trees will be grown on it, and by the CUDA device that holds it,
+    if one does.
     """
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
@@ -72,7 +74,7 @@ def choose(
         if has_gpu:
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
             return Choice(_open("cuda", "cuda:0", n_threads), reason)
-    name, reason = _for_cpu(n_cells)
+    name, reason = _for_cpu(n_cells, n_trees)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
 
 
@@ -86,13 +88,14 @@ def thread_count(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _for_cpu(n_cells: int) -> tuple[str, str]:
+def _for_cpu(n_cells: int, n_trees: int) -> tuple[str, str]:
     """NumPy for small tables; compiled kernels once they pay for being loaded."""
     is_loaded = "gputree.backends.cpu" in sys.modules
     least = LOADED_CELLS if is_loaded else COLD_CELLS
-    if n_cells < least:
-        return "numpy", f"{n_cells:,} cells are fewer than the {least:,} that compiled kernels need"
-    return "numba", f"{n_cells:,} cells are enough for compiled kernels"
+    cells = f"{n_cells:,} cells" if n_trees == 1 else f"{n_cells:,} cells in {n_trees:,} trees"
+    if n_cells * n_trees < least:
+        return "numpy", f"{cells} are fewer than the {least:,} that compiled kernels need"
+    return "numba", f"{cells} are enough for compiled kernels"
 
 
 def _look_for_gpu(n_cells: int) -> tuple[bool, str]:

@@ -118,6 +118,7 @@ class GradientBoosting(Explainable, Ensemble):
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; give both of them, or none")
         stem = self._new_stem()
+        stem._n_trees = self.n_estimators
         dataset, weight = stem._read(X, sample_weight)
         if dataset.n_rows > MOST_ROWS:
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")

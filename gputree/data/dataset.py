@@ -51,6 +51,9 @@ class Dataset:
         The most bins a feature is cut into. A feature with no more distinct values keeps them all.
     device, backend, n_jobs
         Where to compute, as in the estimators.
+    n_trees : int, default=1
+        How many trees will be grown on it; many make compiled kernels worth loading for small
+        tables, too. Changes no model.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Dataset:
         device: str = "auto",
         backend: str | None = None,
         n_jobs: int | None = None,
+        n_trees: int = 1,
     ) -> None:
         table = read_table(X, categorical_features=categorical_features)
         place = cuda_number(table.columns[0].values)
@@ -86,7 +90,8 @@ class Dataset:
         self.feature_names = _get_feature_names(X)
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         whole, _ = whole_weights(self.sample_weight)
-        with self._timed(table.n_rows, table.n_features, device, backend, n_jobs, place) as timed:
+        size = table.n_rows, table.n_features, n_trees
+        with self._timed(size, device, backend, n_jobs, place) as timed:
             self.bins, self.data = bin_table(timed, table, whole, max_bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
         self.schema = replace(Schema.of(table), has_missing=has_missing)
@@ -94,16 +99,18 @@ class Dataset:
     @contextmanager
     def _timed(
         self,
-        n_rows: int,
-        n_features: int,
+        size: tuple[int, int, int],
         device: str,
         backend: str | None,
         n_jobs: int | None,
         place: int | None = None,
     ) -> Iterator[Any]:
-        """The backend that is to cut and code, with a clock."""
+        """The backend that is to cut and code so many rows and features for trees, with a clock."""
+        n_rows, n_features, n_trees = size
         n_cells = n_rows * n_features
-        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place)
+        choice = choose(
+            device, backend, n_jobs=n_jobs, n_cells=n_cells, n_trees=n_trees, data_on=place
+        )
         self.n_rows, self.backend, self.reason = n_rows, choice.backend, choice.reason
         timed = Timed(choice.backend)
         compiled_before = timed.compile_seconds
@@ -192,7 +199,7 @@ class Dataset:
         self.feature_names = np.asarray(stream.features, dtype=object)
         self.sample_weight = stream.read_weights(n_rows)
         whole, _ = whole_weights(self.sample_weight)
-        with self._timed(n_rows, n_features, device, backend, n_jobs) as timed:
+        with self._timed((n_rows, n_features, 1), device, backend, n_jobs) as timed:
             reader = StreamReader(stream, n_rows, verbose=verbose)
             coded = code_stream(timed, reader, categorical_features, whole, max_bins, folder)
         self.schema, self.bins, self.data = coded.schema, coded.bins, coded.data

@@ -87,6 +87,7 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
         start = time.perf_counter()
         self._check_parameters()
         stem = self._new_stem()
+        stem._n_trees = self.n_estimators
         growing = Growing(stem, X, y, sample_weight)
         return self._run(self._begin(growing, stem), X, callbacks, start)
 

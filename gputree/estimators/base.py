@@ -48,6 +48,8 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     # Parameters that say where and how to compute. They cannot change a model, so they are no
     # part of it.
     WHERE: ClassVar[tuple[str, ...]] = ("device", "backend", "n_jobs", "histogram_budget")
+
+    _n_trees: int = 1  # that will be grown on the table
     CRITERIA: ClassVar[Criteria]
 
     # What only some estimators let their users choose.
@@ -208,6 +210,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             device=self.device,
             backend=self.backend,
             n_jobs=self.n_jobs,
+            n_trees=self._n_trees,
         )
         return dataset, dataset.sample_weight
 

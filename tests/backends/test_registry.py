@@ -215,3 +215,11 @@ def test_a_gpu_library_without_a_driver_sees_no_gpu(monkeypatch):
     assert registry._cuda_devices("cupy") == 0
     runtime.getDeviceCount = lambda: 3
     assert registry._cuda_devices("cupy") == 3
+
+
+def test_many_trees_make_compiled_kernels_worth_loading(monkeypatch):
+    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules={}))
+    assert choose(n_cells=20_000, n_trees=99).backend.name == "numpy"
+    choice = choose(n_cells=20_000, n_trees=100)
+    assert choice.backend.name == "numba"
+    assert "20,000 cells in 100 trees are enough" in choice.reason
