@@ -54,11 +54,16 @@ def compile_for(jit, ops):
         return share - y, mul(share, 1.0 - share)
 
     @jit
+    def higher(most, raw):
+        """The larger of two predictions."""
+        return select(raw > most, raw, most)
+
+    @jit
     def highest(raw, n_outputs):
         """The largest prediction of a row."""
         most = raw[0]
         for c in range(1, n_outputs):
-            most = select(raw[c] > most, raw[c], most)
+            most = higher(most, raw[c])
         return most
 
     @jit
@@ -83,6 +88,7 @@ def compile_for(jit, ops):
         quantile=quantile,
         poisson=poisson,
         logistic=logistic,
+        higher=higher,
         highest=highest,
         volume=volume,
         softmax=softmax,

@@ -1,8 +1,8 @@
 """One boosted tree grown by all threads, in waves of nodes, for the CPU backend.
 
-Each row has the number of its node. A wave of nodes is divided by one sweep over these numbers, the
+Chunks of the table list their rows node by node. A wave of nodes is divided in every chunk, the
 smaller child of each is summed, and the larger one has what is left of its parent's sums. Little
-is done between the sweeps, so that many small waves cost little: the best node may be split next.
+is done between waves, so that many small ones cost little: the best node may be split next.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ import numpy as np
 from gputree import sampling
 from gputree.backends.contract import Limits, Search, Whole
 from gputree.backends.cpu_rate import ordered, shape_of
-from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows
+from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
 from gputree.data.table import Kind
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
@@ -22,8 +22,8 @@ from gputree.kernels.cpu import sweep, words
 from gputree.kernels.cpu.split import FORMULAS
 from gputree.turns import Turns
 
-MOST_NODES = 2**16 - 1  # numbers have 16 bits
-OUT = MOST_NODES  # the number of rows that take no part
+CHUNK = 2**15  # rows that are listed together, by 16 bits each
+FEATURES_TOGETHER = 64  # whose sums stay in the L2 cache of a core
 ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
 MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
 
@@ -36,7 +36,7 @@ def grow(
     search: Search,
     limits: Limits,
 ) -> Whole | None:
-    """A tree on rows at its root; None where frontiers are quicker, or numbers do not suffice."""
+    """A tree on rows at its root; None where frontiers are quicker."""
     bins = rows.bins
     n_leaves = _most_leaves(limits)
     if not rows.is_packed or any(feature.kind is Kind.NOMINAL for feature in bins.features):
@@ -45,17 +45,13 @@ def grow(
         return None
     if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
         return None
-    if int(bins.n_codes.max()) > sweep.NEVER or len(bins.features) > sweep.NEVER:
-        return None
     # Leaf by leaf, nodes that are divided in vain have sums, too; mostly these places suffice.
     n_places = n_leaves if limits.max_leaves is None else 2 * n_leaves
-    if n_places * bins.width >= 2**32 or 8 * n_places * bins.width > limits.budget:
+    if 8 * n_places * bins.width > limits.budget:
         return None
     tree = _Tree(workers, rows, totals, key, search, limits, n_places)
     tree.plant()
     while len(wave := tree.next()):
-        if tree.n_nodes + 2 * len(wave) > MOST_NODES:
-            return None
         tree.divide(wave)
     return tree.finished()
 
@@ -83,7 +79,7 @@ class _Tree:
         self.workers, self.rows, self.search, self.limits = workers, rows, search, limits
         self.n_nodes = 1
         n_all, bins = rows.target.n_rows, rows.bins
-        self.n_chunks = -(-n_all // CHUNK_ROWS)
+        self.n_chunks = -(-n_all // CHUNK)
         self.field: dict[str, HostArray] = {
             "first_child": np.full(1, -1),
             "parent": np.full(1, -1),
@@ -95,23 +91,12 @@ class _Tree:
             "winner": np.full((1, 4), -1),
             "place": np.full(1, -1),
             "key": np.array([key], np.uint64),
+            # (nodes, chunks) where the rows of a node are in each chunk
+            "start": np.zeros((1, self.n_chunks), np.int32),
+            "count": np.zeros((1, self.n_chunks), np.int32),
         }
         room = rows.layout.lane.room
-        self.node = room("node", (n_all,), np.uint16)
-        self.node[:] = 0
-        if len(rows.order) < n_all:
-            self.node[:] = OUT
-            self.node[rows.order] = 0
-        lists = self.n_chunks, CHUNK_ROWS + 1
-        self.moved = room("moved", lists, np.uint16)
-        self.listed = (
-            room("listed places", lists, np.uint16),
-            room("listed cells", lists, np.uint32),
-            room("listed words", lists, np.int64),
-        )
-        self.n_moved, self.n_listed = np.zeros((2, self.n_chunks), np.int64)
-        self.is_divided = np.zeros(MOST_NODES + 1, np.uint8)
-        self.record = np.zeros(MOST_NODES + 1, np.uint64)
+        self.order = room("order", (self.n_chunks, CHUNK), np.uint16)
         self.hist = room("sums", (n_places, bins.width), np.int64)
         self.free = list(range(n_places))
         self.turns = None if limits.max_leaves is None else Turns(limits.max_leaves - 1)
@@ -126,11 +111,18 @@ class _Tree:
         self.shape = shape_of(rows.target.channels)
 
     def plant(self) -> None:
-        """Sum and search the root."""
+        """List the rows of the root, sum and search it."""
         root = np.zeros(1, np.int64)
+        rows, bins = self.rows, self.rows.bins
+        lists = self.order, self.field["start"], self.field["count"]
+        if len(rows.order) == rows.target.n_rows:
+            self._run(sweep.list_all, len(rows.order), *lists)
+        else:
+            is_inside = np.zeros(rows.target.n_rows, np.bool_)
+            is_inside[rows.order] = True
+            self._run(sweep.list_some, is_inside, *lists)
         if not self._may_split(root)[0]:
             return
-        rows, bins = self.rows, self.rows.bins
         self.field["place"][0] = place = self._places(1)[0]
         cells = self.hist[place]
         cells[:] = 0
@@ -169,11 +161,8 @@ class _Tree:
         place = np.array(self._places(len(pairs)), np.int64)
         self.field["place"][tallied] = place
         self.field["place"][other] = above = self.field["place"][own]
-        self._tally(children, tallied, place)
+        self._tally(tallied, place, above)
         is_derived = may[each, 1 - small]
-        whole, part = above[is_derived], place[is_derived]
-        cells = len(whole) * self.hist.shape[1]
-        self.workers.run(sweep.subtract, len(whole), whole, part, self.hist, work=cells)
         self.free += above[~is_derived].tolist() + place[~may[each, small]].tolist()
         self._search(pairs[may])
 
@@ -184,9 +173,9 @@ class _Tree:
         if self.turns is not None:
             is_inner = np.zeros(self.n_nodes, np.bool_)
             is_inner[np.array(self.turns.settled, np.int64)] = True
-        leaf = self.node.astype(np.int32)
-        if len(self.rows.order) < len(leaf):
-            leaf[self.node == OUT] = OUTSIDE
+        leaf = np.full(self.rows.target.n_rows, OUTSIDE, np.int32)
+        ends = np.flatnonzero(field["first_child"] < 0)
+        self._run(sweep.name_rows, ends, self.order, field["start"], field["count"], leaf)
         feature, code, next_code, missing_slot = field["winner"].T
         return Whole(
             is_inner=is_inner,
@@ -225,40 +214,35 @@ class _Tree:
         return children
 
     def _move(self, wave: HostArray, children: HostArray) -> None:
-        """Give rows the numbers of children, and count them."""
+        """Send rows to children, and count them."""
         feature, code, _, missing_slot = self.field["winner"][wave].T
         bins = self.rows.bins
         n_values = bins.n_values[feature]
         goes_left = (missing_slot == 0) & (bins.n_codes[feature] > n_values)
-        exception = np.where(goes_left, n_values, sweep.NEVER)
-        parts = feature, code << 16, exception << 32, children[::2] << 48
-        self.record[wave] = sum(part.astype(np.uint64) for part in parts)
-        self.is_divided[wave] = 1  # for good: they keep no rows
-        count = np.zeros((self.n_chunks, len(children)), np.int64)
-        base = np.uint64(children[0])
-        args = self.record, self.rows.code, base, self.node
-        if int(self.field["n_rows"][wave].sum()) == len(self.node):
-            self._run(sweep.move_all, *args, count)
-            self.n_moved[:] = CHUNK_ROWS
-            self.n_moved[-1] = len(self.node) - (self.n_chunks - 1) * CHUNK_ROWS
-        else:
-            self._run(sweep.move, self.is_divided, *args, self.moved, self.n_moved, count)
-        self.field["n_rows"][children] = count.sum(axis=0)
+        exception = np.where(goes_left, n_values, -1)
+        splits = wave, children[::2], feature, code, exception
+        lists = self.order, self.field["start"], self.field["count"]
+        self._run(sweep.divide, *splits, self.rows.code, *lists)
+        self.field["n_rows"][children] = self.field["count"][children].sum(axis=1)
 
-    def _tally(self, children: HostArray, tallied: HostArray, place: HostArray) -> None:
-        """Sum the rows of some of the children that have just been made."""
-        base, width = int(children[0]), self.hist.shape[1]
-        is_listed = np.zeros(len(children), np.uint8)
-        is_listed[tallied - base] = 1
-        cell = np.zeros(len(children), np.uint32)
-        cell[tallied - base] = place * width
-        lists = is_listed, cell, self.rows.word, *self.listed, self.n_listed
-        self._run(sweep.enlist, self.moved, self.n_moved, self.node, base, *lists)
-        self.hist[place] = 0
-        code, offset = self.rows.code, self.rows.bins.offset
-        args = self.n_listed, *self.listed, code, offset, self.hist.reshape(-1)
-        work = int(self.n_listed.sum()) * len(code)
-        self.workers.run(sweep.tally, len(code), CHUNK_ROWS, *args, shares=1, work=work)
+    def _tally(self, nodes: HostArray, place: HostArray, above: HostArray) -> None:
+        """Sum the rows of some nodes, and take these sums from those of their parents."""
+        rows, n_nodes, width = self.rows, len(nodes), self.hist.shape[1]
+        n_features = len(rows.bins.features)
+        n_cells = int(self.field["n_rows"][nodes].sum()) * n_features
+        # Each part has sums of its own, which are put together: not too many of them.
+        most = 1 + n_cells // (4 * n_nodes * width)
+        n_parts = min(self.workers.n_threads, self.n_chunks, most)
+        first_chunk = np.arange(n_parts + 1) * self.n_chunks // n_parts
+        sums = rows.layout.lane.room("parts", (n_parts, n_nodes, width), np.int64)
+        lists = nodes, self.order, self.field["start"], self.field["count"]
+        by_row = rows.layout.in_order(rows.code, self.workers)
+        table = rows.word, by_row, rows.bins.offset
+        n_items = n_parts * -(-n_features // FEATURES_TOGETHER)
+        args = CHUNK, FEATURES_TOGETHER, *lists, *table, first_chunk, sums
+        self.workers.run(sweep.tally, n_items, *args, work=n_cells)
+        cells = n_nodes * width
+        self.workers.run(sweep.settle_sums, n_nodes, sums, place, above, self.hist, work=cells)
 
     def _search(self, nodes: HostArray) -> None:
         """Find the best splits of some nodes, and note which of them will be divided."""
@@ -311,4 +295,5 @@ class _Tree:
 
     def _run(self, kernel: Any, *args: Any) -> None:
         """Run a kernel over the chunks of all rows."""
-        self.workers.run(kernel, self.n_chunks, CHUNK_ROWS, *args, work=len(self.node))
+        n_rows = self.rows.target.n_rows
+        self.workers.run(kernel, self.n_chunks, CHUNK, *args, work=n_rows)

@@ -254,7 +254,8 @@ def tally_nodes(
             at_row = spot[row]
             channel = np.uint64(label[row]) if label.shape[0] > 0 else np.uint64(0)
             amount = weight[row] if is_weighted else 1
-            for feature in range(feature_begin, feature_end):
+            # Unsigned: a number that may be negative is tested each time.
+            for feature in range(np.uint64(feature_begin), np.uint64(feature_end)):
                 at = (np.uint64(offset[feature]) + np.uint64(by_row[at_row, feature])) * width
                 cells[at + channel] += amount
                 for output in range(n_outputs):

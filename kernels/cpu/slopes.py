@@ -1,7 +1,8 @@
 """Slopes and curvatures of a loss as integers, and the predictions they are taken at.
 
 Rows are taken in parts of `step` rows, so that what is found over all of them is found part by part
-and put together in any order: largest magnitudes and sums of integers.
+and put together in any order: largest magnitudes and sums of integers. Loops run over slices, from
+0 on: places that might count from the end would keep them from becoming vector code.
 """
 
 import numpy as np
@@ -23,24 +24,25 @@ squared, absolute, huber, quantile = (
     LOSSES.squared, LOSSES.absolute, LOSSES.huber, LOSSES.quantile,
 )  # fmt: skip
 poisson, logistic, softmax = LOSSES.poisson, LOSSES.logistic, LOSSES.softmax
-highest, volume = LOSSES.highest, LOSSES.volume
+higher, exp = LOSSES.higher, LOSSES.exp
 
 
 @kernel
 def flat_slopes(begin, end, step, loss, constant, y, raw, slope):
     """Slopes of a loss whose curvature is 1."""
     first, last = begin * step, min(end * step, y.shape[0])
+    y, raw, slope = y[first:last], raw[first:last], slope[first:last]
     if loss == 0:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i] = squared(y[i], raw[i], constant)
     elif loss == 1:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i] = absolute(y[i], raw[i], constant)
     elif loss == 2:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i] = huber(y[i], raw[i], constant)
     else:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i] = quantile(y[i], raw[i], constant)
 
 
@@ -48,26 +50,44 @@ def flat_slopes(begin, end, step, loss, constant, y, raw, slope):
 def curved_slopes(begin, end, step, loss, constant, y, raw, slope, curvature):
     """Slopes and curvatures of a loss of one output."""
     first, last = begin * step, min(end * step, y.shape[0])
+    y, raw = y[first:last], raw[first:last]
+    slope, curvature = slope[first:last], curvature[first:last]
     if loss == 4:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i], curvature[i] = poisson(y[i], raw[i], constant)
     else:
-        for i in range(first, last):
+        for i in range(y.shape[0]):
             slope[i], curvature[i] = logistic(y[i], raw[i], constant)
 
 
 @kernel
 def volumes(begin, end, step, raw, most, total):
-    """What the shares of several classes need of each row; raw has (outputs, rows)."""
-    for i in range(begin * step, min(end * step, raw.shape[1])):
-        most[i] = highest(raw[:, i], raw.shape[0])
-        total[i] = volume(raw[:, i], most[i], raw.shape[0])
+    """What the shares of several classes need of each row; raw has (outputs, rows).
+
+    The formulas of `highest` and `volume`, for many rows an output at a time.
+    """
+    for part in range(begin, end):
+        first, last = part * step, min((part + 1) * step, raw.shape[1])
+        tops, totals = most[first:last], total[first:last]
+        tops[:] = raw[0, first:last]
+        for output in range(1, raw.shape[0]):
+            values = raw[output, first:last]
+            for i in range(values.shape[0]):
+                tops[i] = higher(tops[i], values[i])
+        totals[:] = 0.0
+        for output in range(raw.shape[0]):
+            values = raw[output, first:last]
+            for i in range(values.shape[0]):
+                totals[i] = totals[i] + exp(values[i] - tops[i])
 
 
 @kernel
 def class_slopes(begin, end, step, output, y, raw, most, total, slope, curvature):
     """Slopes and curvatures of the prediction of one class."""
-    for i in range(begin * step, min(end * step, raw.shape[0])):
+    first, last = begin * step, min(end * step, y.shape[0])
+    y, raw, most, total = y[first:last], raw[first:last], most[first:last], total[first:last]
+    slope, curvature = slope[first:last], curvature[first:last]
+    for i in range(y.shape[0]):
         slope[i], curvature[i] = softmax(y[i], raw[i], most[i], total[i], output)
 
 
@@ -78,38 +98,47 @@ def weigh(begin, end, step, weight, is_inside, slope, curvature, largest):
     Weights, marks and curvatures may be empty.
     """
     for part in range(begin, end):
-        steep, curved = 0.0, 0.0
-        for i in range(part * step, min((part + 1) * step, slope.shape[0])):
-            if weight.shape[0] > 0:
-                slope[i] = slope[i] * weight[i]
-                if curvature.shape[0] > 0:
-                    curvature[i] = curvature[i] * weight[i]
-            if is_inside.shape[0] > 0 and not is_inside[i]:
-                slope[i] = 0.0
-                if curvature.shape[0] > 0:
-                    curvature[i] = 0.0
-            steep = max(steep, abs(slope[i]))
-            if curvature.shape[0] > 0:
-                curved = max(curved, curvature[i])
-        largest[part, 0] = steep
-        largest[part, 1] = curved
+        first, last = part * step, min((part + 1) * step, slope.shape[0])
+        largest[part, 0] = weighed(weight[first:last], is_inside[first:last], slope[first:last])
+        largest[part, 1] = 0.0
+        if curvature.shape[0] > 0:
+            curved = curvature[first:last]
+            largest[part, 1] = weighed(weight[first:last], is_inside[first:last], curved)
+
+
+@kernel
+def weighed(weight, is_inside, values):
+    """Multiply by weights, leave out what is outside, and return the largest magnitude."""
+    if weight.shape[0] > 0:
+        for i in range(values.shape[0]):
+            values[i] = values[i] * weight[i]
+    if is_inside.shape[0] > 0:
+        for i in range(values.shape[0]):
+            values[i] = values[i] if is_inside[i] else 0.0
+    # Magnitudes compare as their bits do, which vector code can put together in any order.
+    bits = np.int64(0)
+    for i in range(values.shape[0]):
+        own = np.float64(abs(values[i])).view(np.int64)
+        bits = own if own > bits else bits
+    return np.int64(bits).view(np.float64)
 
 
 @kernel
 def widen(begin, end, step, scale, values, total):
     """Make values whole numbers, in place, and sum their magnitudes for each part."""
     for part in range(begin, end):
+        own = values[part * step : (part + 1) * step]
         magnitude = np.int64(0)
-        for i in range(part * step, min((part + 1) * step, values.shape[0])):
-            values[i] = np.rint(values[i] * scale)
-            magnitude += np.int64(abs(values[i]))
+        for i in range(own.shape[0]):
+            own[i] = np.rint(own[i] * scale)
+            magnitude += np.int64(abs(own[i]))
         total[part] = magnitude
 
 
 @kernel
-def narrowed(wide, less):
-    """A whole number with some bits fewer."""
-    return np.int64(wide) if less == 0 else (np.int64(wide) + (1 << (less - 1))) >> less
+def narrowed(wide, half, less):
+    """A whole number with some bits fewer; `half` rounds."""
+    return (np.int64(wide) + half) >> less
 
 
 @kernel
@@ -118,17 +147,23 @@ def pack(begin, end, step, slope, less, curvature, less_curved, is_inside, word,
 
     A row that takes part has a curvature of at least 1; where none are given, each is 1.
     """
+    half, half_curved = (1 << less) >> 1, (1 << less_curved) >> 1
     for part in range(begin, end):
+        first, last = part * step, min((part + 1) * step, slope.shape[0])
+        words, slopes = word[first:last], slope[first:last]
+        for i in range(slopes.shape[0]):
+            words[i] = (narrowed(slopes[i], half, less) << UPPER) + 1
+        if curvature.shape[0] > 0:
+            curved = curvature[first:last]
+            for i in range(slopes.shape[0]):
+                words[i] += max(np.int64(0), narrowed(curved[i], half_curved, less_curved) - 1)
+        if is_inside.shape[0] > 0:
+            marks = is_inside[first:last]
+            for i in range(slopes.shape[0]):
+                words[i] = words[i] if marks[i] else 0
         running = np.int64(0)
-        for i in range(part * step, min((part + 1) * step, slope.shape[0])):
-            curved = np.int64(1)
-            if curvature.shape[0] > 0:
-                curved = max(np.int64(1), narrowed(curvature[i], less_curved))
-            own = (narrowed(slope[i], less) << UPPER) + curved
-            if is_inside.shape[0] > 0 and not is_inside[i]:
-                own = np.int64(0)
-            word[i] = own
-            running += own
+        for i in range(slopes.shape[0]):
+            running += words[i]
         total[part] = running
 
 
@@ -136,17 +171,20 @@ def pack(begin, end, step, slope, less, curvature, less_curved, is_inside, word,
 def leaf_sums(begin, end, step, leaf, slope, curvature, sums):
     """Sums of wide slopes and curvatures by leaf, for each part: (parts, leaves, 2)."""
     for part in range(begin, end):
-        own = sums[part]
-        for i in range(part * step, min((part + 1) * step, leaf.shape[0])):
-            at = leaf[i]
-            if at >= 0:
-                own[at, 0] += np.int64(slope[i])
-                own[at, 1] += np.int64(curvature[i]) if curvature.shape[0] > 0 else 1
+        first, last = part * step, min((part + 1) * step, leaf.shape[0])
+        own, leaves, slopes = sums[part], leaf[first:last], slope[first:last]
+        curved = curvature[first:last]
+        for i in range(leaves.shape[0]):
+            if leaves[i] >= 0:
+                at = np.uint64(leaves[i])
+                own[at, 0] += np.int64(slopes[i])
+                own[at, 1] += np.int64(curved[i]) if curved.shape[0] > 0 else 1
 
 
 @kernel
 def renew(begin, end, leaf, by_leaf, raw):
     """Add the step of its leaf to each row's prediction."""
-    for i in range(begin, end):
+    leaf, raw = leaf[begin:end], raw[begin:end]
+    for i in range(leaf.shape[0]):
         if leaf[i] >= 0:
-            raw[i] += by_leaf[leaf[i]]
+            raw[i] += by_leaf[np.uint64(leaf[i])]

@@ -1,133 +1,133 @@
-"""Sweeps over all rows of a table, each of which has the number of its node.
+"""The rows of a table in chunks, each of which lists its rows node by node.
 
-Nodes are divided in waves. A sweep gives rows of divided nodes the numbers of children and lists
-them; of those, the rows of children that shall be summed are listed with their words. Rows are
-taken in chunks of `step`, each of which has lists of its own, so that none waits for another.
-Lists have room for one entry more, which is written and not kept.
+Chunks have `step` rows, so that 16 bits number them. The rows of node v in chunk c are
+order[c, start[v, c] : start[v, c] + count[v, c]], in ascending order. Dividing a node touches its
+own rows only, and those of a chunk lie near each other in every column. Numbers are unsigned where
+much is counted: they are never taken from the end of an array, and need no test for that.
 """
 
 import numpy as np
 
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.memory import ask_for
 
-# A record says all of a node's split in one word: feature, the last code that goes left, the code
-# that goes left all the same, and the number of the left child. NEVER is no code.
-NUMBER = np.uint64(0xFFFF)
-CUT, EXCEPTION, CHILD = np.uint64(16), np.uint64(32), np.uint64(48)
-NEVER = 0xFFFF
+AHEAD = 16  # rows that are asked for before their turn
 
 
 @kernel
-def child_of(record, here):
-    """The number of the child to which a record sends a code."""
-    is_beyond = np.uint64(here > ((record >> CUT) & NUMBER))
-    is_usual = np.uint64(here != ((record >> EXCEPTION) & NUMBER))
-    return (record >> CHILD) + (is_beyond & is_usual)
-
-
-@kernel
-def move_all(begin, end, step, record, code, base, node, count):
-    """All rows to children, which have the numbers from `base` on; counts them for each child."""
+def list_all(begin, end, step, n_rows, order, start, count):
+    """Every row is at node 0."""
     for chunk in range(begin, end):
-        first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
-        nodes, counts = node[first:last], count[chunk]
-        # Without a branch: where a row goes cannot be predicted.
-        for i in range(last - first):
-            own = record[nodes[i]]
-            to = child_of(own, np.uint64(code[own & NUMBER, first + i]))
-            nodes[i] = to
-            counts[to - base] += 1
+        n = min(step, n_rows - chunk * step)
+        for i in range(n):
+            order[chunk, i] = i
+        start[0, chunk], count[0, chunk] = 0, n
 
 
 @kernel
-def move(begin, end, step, is_divided, record, code, base, node, moved, n_moved, count):
-    """Rows of divided nodes to children, and lists of those rows by their place in the chunk."""
+def list_some(begin, end, step, is_inside, order, start, count):
+    """Some rows are at node 0, the others nowhere."""
     for chunk in range(begin, end):
-        first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
-        nodes, list_of, counts = node[first:last], moved[chunk], count[chunk]
+        marks, listed = is_inside[chunk * step : (chunk + 1) * step], order[chunk]
         n = 0
-        for i in range(last - first):
-            list_of[n] = i
-            n += is_divided[nodes[i]]
-        n_moved[chunk] = n
-        for k in range(n):
-            i = list_of[k]
-            own = record[nodes[i]]
-            to = child_of(own, np.uint64(code[own & NUMBER, first + i]))
-            nodes[i] = to
-            counts[to - base] += 1
+        for i in range(marks.shape[0]):
+            listed[n] = i
+            n += marks[i]
+        start[0, chunk], count[0, chunk] = 0, n
 
 
 @kernel
-def enlist(
-    begin, end, step, moved, n_moved, node, base, is_listed, cell_of, word, place, cell, amount,
-    n_listed,
-):  # fmt: skip
-    """The rows of listed children among those that moved, where their sums begin, their words.
+def divide(begin, end, step, node, child, feature, cut, exception, code, order, start, count):
+    """Rows of divided nodes to children child[k] and child[k] + 1.
 
-    A chunk of which all rows moved has no list of them.
+    Codes up to cut[k] go left, and so does the code exception[k].
     """
+    aside = np.empty(step, order.dtype)
     for chunk in range(begin, end):
-        first, last = chunk * step, min((chunk + 1) * step, node.shape[0])
-        nodes, words = node[first:last], word[first:last]
-        places, cells, amounts = place[chunk], cell[chunk], amount[chunk]
-        n = 0
-        if n_moved[chunk] == last - first:
-            for i in range(last - first):
-                places[n] = i
-                n += is_listed[nodes[i] - base]
-        else:
-            moves = moved[chunk, : n_moved[chunk]]
-            for k in range(moves.shape[0]):
-                places[n] = moves[k]
-                n += is_listed[nodes[moves[k]] - base]
-        for k in range(n):
-            cells[k] = cell_of[nodes[places[k]] - base]
-            amounts[k] = words[places[k]]
-        n_listed[chunk] = n
+        for k in range(node.shape[0]):
+            first, n = start[node[k], chunk], count[node[k], chunk]
+            listed = order[chunk, first : first + n]
+            codes = code[feature[k], chunk * step : (chunk + 1) * step]
+            most, other = cut[k], exception[k]
+            n_left, n_right = np.uint64(0), np.uint64(0)
+            # Without a branch: where a row goes cannot be predicted.
+            for i in range(n):
+                at = listed[i]
+                here = np.int64(codes[at])
+                goes_right = np.uint64((here > most) & (here != other))
+                listed[n_left] = at
+                aside[n_right] = at
+                n_left += np.uint64(1) - goes_right
+                n_right += goes_right
+            for i in range(n_right):
+                listed[n_left + i] = aside[i]
+            left = child[k]
+            start[left, chunk], count[left, chunk] = first, n_left
+            start[left + 1, chunk], count[left + 1, chunk] = first + n_left, n_right
 
 
 @kernel
-def tally(begin, end, step, n_listed, place, cell, amount, code, offset, hist):
+def tally(
+    begin, end, step, block, node, order, start, count, word, by_row, offset, first_chunk, sums,
+):  # fmt: skip
+    """sums[part, k] of pairs of a part of the chunks and a block of features: words of node[k].
+
+    Part p has the chunks from first_chunk[p] to first_chunk[p + 1]. A chunk has its turn with all
+    nodes before the next one, while it is in the cache.
+    """
+    n_features = by_row.shape[1]
+    n_blocks = (n_features + block - 1) // block
+    for item in range(begin, end):
+        part, low = item // n_blocks, item % n_blocks * block
+        high = min(low + block, n_features)
+        for k in range(node.shape[0]):
+            sums[part, k, offset[low] : offset[high]] = 0
+        for chunk in range(first_chunk[part], first_chunk[part + 1]):
+            words = word[chunk * step : (chunk + 1) * step]
+            codes = by_row[chunk * step : (chunk + 1) * step]
+            for k in range(node.shape[0]):
+                first = start[node[k], chunk]
+                listed = order[chunk, first : first + count[node[k], chunk]]
+                add_rows(low, high, listed, words, codes, offset, sums[part, k])
+
+
+@kernel
+def add_rows(low, high, listed, words, by_row, offset, cells):
     """Add the words of listed rows to the sums of some features.
 
-    A chunk has its turn with all features before the next one, while its lists are in the cache;
-    four features at a time, or two: what a row needs is loaded once.
+    Rows may lie far apart. They are asked for before their turn, so that memory answers for many of
+    them at once.
     """
-    for chunk in range(n_listed.shape[0]):
-        n, first, last = n_listed[chunk], chunk * step, (chunk + 1) * step
-        places, starts, words = place[chunk, :n], cell[chunk, :n], amount[chunk, :n]
-        feature = begin
-        while feature + 4 <= end:
-            cells0, cells1 = hist[offset[feature] :], hist[offset[feature + 1] :]
-            cells2, cells3 = hist[offset[feature + 2] :], hist[offset[feature + 3] :]
-            codes0, codes1 = code[feature, first:last], code[feature + 1, first:last]
-            codes2, codes3 = code[feature + 2, first:last], code[feature + 3, first:last]
-            for i in range(n):
-                at, start, own = places[i], np.uint64(starts[i]), words[i]
-                cells0[np.uint64(codes0[at]) + start] += own
-                cells1[np.uint64(codes1[at]) + start] += own
-                cells2[np.uint64(codes2[at]) + start] += own
-                cells3[np.uint64(codes3[at]) + start] += own
-            feature += 4
-        while feature + 2 <= end:
-            cells0, cells1 = hist[offset[feature] :], hist[offset[feature + 1] :]
-            codes0, codes1 = code[feature, first:last], code[feature + 1, first:last]
-            for i in range(n):
-                at, start, own = places[i], np.uint64(starts[i]), words[i]
-                cells0[np.uint64(codes0[at]) + start] += own
-                cells1[np.uint64(codes1[at]) + start] += own
-            feature += 2
-        if feature < end:
-            cells0, codes0 = hist[offset[feature] :], code[feature, first:last]
-            for i in range(n):
-                cells0[np.uint64(codes0[places[i]]) + np.uint64(starts[i])] += words[i]
+    n, n_features = listed.shape[0], by_row.shape[1]
+    for i in range(n):
+        ahead = np.int64(listed[min(i + AHEAD, n - 1)])
+        ask_for(words, ahead)
+        ask_for(by_row, ahead * n_features + low)
+        ask_for(by_row, ahead * n_features + high - 1)
+        own, codes = words[listed[i]], by_row[listed[i]]
+        for feature in range(np.uint64(low), np.uint64(high)):
+            cells[np.uint64(offset[feature]) + np.uint64(codes[feature])] += own
 
 
 @kernel
-def subtract(begin, end, whole, part, hist):
-    """Take the sums at part[i] from those at whole[i]."""
-    for i in range(begin, end):
-        own, less = hist[whole[i]], hist[part[i]]
+def settle_sums(begin, end, sums, place, above, hist):
+    """Put parts of sums together at place[k], and take them from those at above[k]."""
+    for k in range(begin, end):
+        own, rest = hist[place[k]], hist[above[k]]
         for cell in range(own.shape[0]):
-            own[cell] -= less[cell]
+            total = sums[0, k, cell]
+            for part in range(1, sums.shape[0]):
+                total += sums[part, k, cell]
+            own[cell] = total
+            rest[cell] -= total
+
+
+@kernel
+def name_rows(begin, end, step, node, order, start, count, node_of):
+    """Give each row the number of the node at which it is."""
+    for chunk in range(begin, end):
+        names = node_of[chunk * step : (chunk + 1) * step]
+        for k in range(node.shape[0]):
+            first = start[node[k], chunk]
+            for i in range(first, first + count[node[k], chunk]):
+                names[order[chunk, i]] = node[k]

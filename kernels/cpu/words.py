@@ -176,7 +176,8 @@ def tally_nodes(begin, end, n_blocks, block, start, n_rows, order, word, by_row,
             for i in range(group, end_of_group):
                 row = order[i]
                 amount = word[row]
-                for feature in range(first, last):
+                # Unsigned: a number that may be negative is tested each time.
+                for feature in range(np.uint64(first), np.uint64(last)):
                     cells[np.uint64(offset[feature]) + np.uint64(by_row[row, feature])] += amount
     return touched
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from gputree.backends import cpu_grow, cpu_sweep
 from gputree.backends.cpu import CpuBackend
-from gputree.backends.cpu_rows import CHUNK_ROWS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.slopes import Loss
@@ -109,7 +108,7 @@ def test_rules(growth, rules):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_several_chunks_of_rows(n_threads):
-    X, signal = table(n_rows=2 * CHUNK_ROWS + 5, missing=0.02)
+    X, signal = table(n_rows=2 * cpu_sweep.CHUNK + 5, missing=0.02)
     rules = Rules("between", max_leaves=30, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules, n_threads=n_threads))
 
@@ -140,14 +139,6 @@ def test_places_for_sums_are_found_where_many_nodes_are_divided_in_vain(monkeypa
     monkeypatch.setattr(cpu_sweep._Tree, "__init__", lambda self, *args: first(self, *args[:-1], 1))
     rules = Rules("between", max_leaves=40, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules))
-
-
-def test_too_many_nodes_for_their_numbers_are_left_to_frontiers(monkeypatch):
-    monkeypatch.setattr(cpu_sweep, "MOST_NODES", 20)
-    monkeypatch.setattr(cpu_sweep, "OUT", 20)
-    X, signal = table()
-    with pytest.raises(AssertionError):
-        both(X, signal > 0, Rules("between", max_depth=6, splits_without_gain=False))
 
 
 @pytest.mark.parametrize(
