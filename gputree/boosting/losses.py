@@ -15,6 +15,7 @@ from gputree.dtypes import HostArray
 from gputree.formulas import HOST, LOSSES
 
 LN_2 = 0.6931471805599453
+BLOCK_ROWS = 2**12  # whose intermediate values stay in the cache
 MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
 
 
@@ -54,12 +55,24 @@ def for_classes(n_classes: int) -> Named:
 
 def shares(raw: HostArray) -> HostArray:
     """Shares of classes from sums of (outputs, rows); (rows, classes)."""
+    found = np.empty((raw.shape[1], max(2, len(raw))))
+    for first in range(0, raw.shape[1], BLOCK_ROWS):
+        _put_shares(raw[:, first : first + BLOCK_ROWS], found[first : first + BLOCK_ROWS])
+    return found
+
+
+def _put_shares(raw: HostArray, found: HostArray) -> None:
     if len(raw) == 1:
         second = 1.0 / (1.0 + LOSSES.exp(-raw[0]))
-        return np.stack([1.0 - second, second], axis=1)
+        found[:, 0], found[:, 1] = 1.0 - second, second
+        return
+    raw = np.ascontiguousarray(raw)
     most = LOSSES.highest(raw, len(raw))
-    total = LOSSES.volume(raw, most, len(raw))
-    return np.stack([LOSSES.exp(each - most) / total for each in raw], axis=1)
+    # One exponential a class, which `volume` would take once more.
+    part = [LOSSES.exp(each - most) for each in raw]
+    total = sum(part[1:], part[0])
+    for output, own in enumerate(part):
+        found[:, output] = own / total
 
 
 def average(values: HostArray, weight: HostArray) -> float:
