@@ -186,8 +186,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
     )
     inner = np.flatnonzero(child >= 0)
     # Equal cuts of a feature get one number, in their order.
-    order = np.lexsort((threshold[inner], feature[inner]))
-    by_cut = inner[order]
+    by_cut = inner[_by_cut(feature[inner], threshold[inner])]
     is_new = np.ones(len(by_cut), bool)
     is_new[1:] = (feature[by_cut[1:]] != feature[by_cut[:-1]]) | (
         threshold[by_cut[1:]] != threshold[by_cut[:-1]]
@@ -237,6 +236,16 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
         n_steps[own],
         {"f8": cut, "f4": _rounded_down(cut)},
     )
+
+
+def _by_cut(feature: HostArray, threshold: HostArray) -> HostArray:
+    """An order by feature and then by threshold; sorting by one key at a time is much quicker."""
+    order = np.argsort(feature, kind="stable")
+    bounds = [*np.flatnonzero(np.diff(feature[order], prepend=-1)), len(order)]
+    for first, last in pairwise(bounds):
+        own = order[first:last]
+        order[first:last] = own[np.argsort(threshold[own])]
+    return order
 
 
 def _near(tree: Tree) -> HostArray:

@@ -31,10 +31,10 @@ def table(n_rows=2000, n_features=6, seed=0, missing=0.0):
     return X, signal
 
 
-def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2):
+def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255):
     """The tree by frontiers, and the one by sweeps."""
     backend = CpuBackend(n_threads)
-    bins, data = bin_table(backend, read_table(X), None, 255)
+    bins, data = bin_table(backend, read_table(X), None, max_bins)
     margins = backend.margins(np.zeros((1, len(y))), y.astype(float), None)
     slopes = next(backend.slopes(margins, Loss(formula), takes_part, counts_rows=False))
 
@@ -111,6 +111,19 @@ def test_several_chunks_of_rows(n_threads):
     X, signal = table(n_rows=2 * cpu_sweep.CHUNK + 5, missing=0.02)
     rules = Rules("between", max_leaves=30, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules, n_threads=n_threads))
+
+
+def test_more_features_than_are_summed_together():
+    X, signal = table(n_features=cpu_sweep.FEATURES_TOGETHER + 3, missing=0.02)
+    rules = Rules("between", max_leaves=30, splits_without_gain=False)
+    assert_same(both(X, signal > 0, rules))
+
+
+def test_codes_of_two_bytes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    rules = Rules("between", max_depth=5, splits_without_gain=False)
+    assert_same(both(X, X[:, 0] + X[:, 1] * X[:, 2] > 0, rules, max_bins=1000))
 
 
 @pytest.mark.parametrize("growth", GROWTH)
