@@ -150,7 +150,7 @@ if SIMULATED:
         return np.int64(word).view(np.float64)
 
 else:
-    from llvmlite import ir  # type: ignore[import-untyped]
+    from llvmlite import ir
     from numba.core import types
     from numba.cuda import libdevice
     from numba.cuda.extending import intrinsic
