@@ -37,10 +37,26 @@ class Turns:
         """Nodes to divide, the most urgent first; none at the end."""
         while self._to_come and self._heap and self._heap[0][2] in self._children:
             self._settle(heapq.heappop(self._heap)[2])
-        # Children may yet overtake them, so only half of the turns to come are prepared: few of
-        # those turn out to be in vain.
-        ahead = heapq.nsmallest((self._to_come + 1) // 2, self._heap)
-        return [node for _, _, node in ahead if node not in self._children]
+        return self._ahead((self._to_come + 1) // 2)
+
+    def _ahead(self, n_turns: int) -> list[int]:
+        """The nodes to divide so that some turns can be taken, if no child to come overtakes them.
+
+        Children may, so only half of the turns to come are prepared: few of those turn out to be in
+        vain.
+        """
+        heap, found, arrivals = self._heap.copy(), [], self._arrivals
+        for _ in range(n_turns):
+            if not heap:
+                break
+            node = heapq.heappop(heap)[2]
+            if node not in self._children:
+                found.append(node)
+                continue
+            for child in self._children[node]:
+                heapq.heappush(heap, (-self._worth[child], arrivals, child))
+                arrivals += 1
+        return found
 
     @property
     def is_last(self) -> bool:

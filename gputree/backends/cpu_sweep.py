@@ -222,7 +222,8 @@ class _Tree:
         exception = np.where(goes_left, n_values, -1)
         splits = wave, children[::2], feature, code, exception
         lists = self.order, self.field["start"], self.field["count"]
-        self._run(sweep.divide, *splits, self.rows.code, *lists)
+        n_rows = int(self.field["n_rows"][wave].sum())
+        self._run(sweep.divide, *splits, self.rows.code, *lists, work=n_rows)
         self.field["n_rows"][children] = self.field["count"][children].sum(axis=1)
 
     def _tally(self, nodes: HostArray, place: HostArray, above: HostArray) -> None:
@@ -293,7 +294,7 @@ class _Tree:
         places, self.free = self.free[:n], self.free[n:]
         return places
 
-    def _run(self, kernel: Any, *args: Any) -> None:
-        """Run a kernel over the chunks of all rows."""
-        n_rows = self.rows.target.n_rows
+    def _run(self, kernel: Any, *args: Any, work: int | None = None) -> None:
+        """Run a kernel over all chunks; `work` is how many rows it visits, if not all."""
+        n_rows = self.rows.target.n_rows if work is None else work
         self.workers.run(kernel, self.n_chunks, CHUNK, *args, work=n_rows)
