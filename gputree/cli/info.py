@@ -3,6 +3,7 @@
 Knows what to show; must not know how files are read.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def command(**options: Any) -> int:
 
 
 def _is_model(path: Path) -> bool:
-    if not path.is_file():
-        return False
+    if not (path.is_file() and os.access(path, os.R_OK)):
+        return False  # the reader of tables tells what is wrong
     with open(path, "rb") as file:
         return file.read(len(MODEL_MAGIC)) == MODEL_MAGIC
 

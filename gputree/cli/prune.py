@@ -18,7 +18,7 @@ from gputree.cli.options import (
     output_option,
     set_option,
 )
-from gputree.cli.output import Output, check_place, fact, writing
+from gputree.cli.output import Output, a, check_place, fact, writing
 
 # Those of gputree.pruning, whose import takes long; a test compares the two.
 METHODS = (
@@ -68,8 +68,8 @@ def command(**options: Any) -> int:
     model = load_model(options["model"], output)
     if is_ensemble(model) or not hasattr(model, "prune"):
         raise ValueError(
-            f"{options['model']} holds a {type(model).__name__}, and single trees are pruned; give "
-            "`gputree train` --pruning instead"
+            f"{options['model']} holds {a(type(model).__name__)}, and single trees are pruned; "
+            "give `gputree train` --pruning instead"
         )
     method = method_of(options["method"], **read_settings(options["settings"]))
     pruned, before, after = _pruned(model, method, options, output)

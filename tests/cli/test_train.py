@@ -322,9 +322,25 @@ def test_a_full_disk_leaves_the_old_model_and_no_litter(fail, run, folder, files
 
     monkeypatch.setattr(os, "fsync", full)
     message = fail("train", "iris", "--max-depth", 1)
-    assert message == "gputree: error: cannot write iris.gputree: No space left on device\n"
+    assert message == "gputree: error: cannot write iris.txt: No space left on device\n"
     assert files() == ["iris.gputree", "iris.txt"]
     assert folder.joinpath("iris.gputree").read_bytes() == old
+
+
+def test_a_model_that_cannot_be_written_leaves_no_text_either(fail, files, monkeypatch):
+    """The text comes first, and waits for the model."""
+    written, sync = [], os.fsync
+
+    def full(number):
+        written.append(number)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    message = fail("train", "iris")
+    assert message == "gputree: error: cannot write iris.gputree: No space left on device\n"
+    assert files() == []
 
 
 def test_an_interrupt_ends_quietly(monkeypatch, capsys, files):
