@@ -389,3 +389,8 @@ def test_info_tells_what_a_table_holds(run, fruit):
     ]
     _, X, _ = fruit
     assert found["columns"][1]["max"] == max(X["size"].to_pylist())
+
+
+def test_info_counts_the_levels_that_it_does_not_show(run, csv_file):
+    csv_file("t.csv", "a,y", [(f"level {at % 30:02}", at % 2) for at in range(90)])
+    assert "level 00, level 01, level 02, level 03, level 04, ... 25 more" in run("info", "t.csv")
