@@ -72,10 +72,15 @@ def _outputs(model: Any, n: int) -> list[str]:
 
 def _averaged(model: Any, X: Any) -> tuple[HostArray, HostArray]:
     """Values of trees are averaged as their predictions are."""
+    from gputree.explain.shap import MANY_NODES
+
     names = schema_of(model).names
     total: Any = 0.0
     expected: Any = 0.0
+    is_large = sum(tree.tree_.n_nodes for tree in model.estimators_) >= MANY_NODES
     for tree in model.estimators_:
+        if is_large:
+            tree.backend = "numba"
         at = [names.index(name) for name in tree.schema_.names]
         own = np.asarray(tree.shap_values(_columns(X, at)))
         own = own[:, :, None] if own.ndim == 2 else own

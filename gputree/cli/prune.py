@@ -124,4 +124,5 @@ def _pruned(
     with output.waiting("pruning"):
         pruned = model.prune(method) if needs == "nothing" else model.prune(method, known.X, y)
     rows, task = Rows(known.X, y), task_of(model)
-    return pruned, scores(model, rows, task), scores(pruned, rows, task)
+    with output.waiting("scoring"):
+        return pruned, scores(model, rows, task), scores(pruned, rows, task)

@@ -179,7 +179,10 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
             lambda: wish.make(task), rows, task, options["folds"], seed, output
         )
     model = scoring.fit(wish.make(task), train, output, "training")
-    told_of = summary.Training(source, target, told, task, reason, train, test, how, folds, model)
+    with output.waiting("scoring"):
+        told_of = summary.Training(
+            source, target, told, task, reason, train, test, how, folds, model
+        )
     return told_of.text(), told_of.data(), model
 
 

@@ -15,7 +15,9 @@ import gputree
 from gputree import DecisionTreeClassifier
 from gputree.cli.models import BASES, MODELS
 from gputree.cli.options import BUNDLED
+from gputree.cli.output import Output
 from gputree.cli.program import main
+from gputree.progress import Waiting
 from gputree.tables import BUNDLED as TABLES
 
 
@@ -387,3 +389,16 @@ def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys, files):
     assert main(["train", "iris"]) == 1
     assert capsys.readouterr().err == "gputree: error: not enough memory\n"
     assert files() == []
+
+
+def test_all_that_may_take_long_has_a_line_on_a_terminal(run, monkeypatch):
+    told = []
+
+    def waiting(self, what):
+        told.append(what)
+        return Waiting(what, is_shown=False)
+
+    monkeypatch.setattr(Output, "waiting", waiting)
+    run("train", "iris", "--folds", 2, "-q")
+    fold = [f"{what}fold {at} of 2" for at in (1, 2) for what in ("", "scoring ")]
+    assert told == ["reading iris", *fold, "training", "scoring"]
