@@ -29,6 +29,8 @@ def read_answers(source: Source, name: str, task: str | None) -> tuple[HostArray
     """The target, the task and why it is this one."""
     column = source.table[name]
     _refuse_missing(source, name, column)
+    if task is None:
+        _refuse_mixed(source, name, column)
     y, found, reason = _suggested(source, name, column)
     if task is None and source.task is not None and name == source.names[-1]:
         return y, source.task, "as the bundled table says"
@@ -73,6 +75,23 @@ def _refuse_missing(source: Source, name: str, column: Any) -> None:
         raise ValueError(
             f"{source.name}: the target {name!r} is missing {source.place(row)}, and in "
             f"{count(int(is_missing.sum()), 'row')} in all; remove them, or fill the cells"
+        )
+
+
+def _refuse_mixed(source: Source, name: str, column: Any) -> None:
+    """A few words among quantities are a mistake more often than not; among classes not."""
+    if not source.is_inferred or cells.type_name(column) != "text":
+        return
+    is_number = cells.is_number(column)
+    numbers = np.asarray(cells.as_numbers(column.filter(is_number)))
+    if not 0 < len(column) - len(numbers) <= len(numbers):
+        return
+    if task_of_numbers(name, numbers)[0] == REGRESSION:
+        row = int(is_number.argmin())
+        raise ValueError(
+            f"{source.name}: the target {name!r} mixes numbers and text: "
+            f"{column[row].as_py()!r:.40} {source.place(row)}, beside "
+            f"{count(len(numbers), 'number')}; correct it, or give --task classification"
         )
 
 

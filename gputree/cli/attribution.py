@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gputree.cli.models import is_ensemble, schema_of
+from gputree.cli.output import a
 from gputree.cli.settings import near
 from gputree.dtypes import HostArray
 
@@ -30,6 +31,8 @@ class Shapley:
         """The number of a class by its name; None where none is asked for."""
         if asked is None:
             return 0 if len(self.outputs) == 1 else None
+        if not self.has_classes:
+            raise ValueError(f"--class {asked}: a regression has no classes; leave it out")
         if asked not in self.outputs:
             raise ValueError(f"--class {asked} is none of the classes{near(asked, self.outputs)}")
         return self.outputs.index(asked)
@@ -48,8 +51,8 @@ def shapley(model: Any, X: Any) -> Shapley:
         unit = _unit(model)
     else:
         raise ValueError(
-            f"a {type(model).__name__} has no Shapley values: its trees do not add up; use --path, "
-            "or another model"
+            f"{a(type(model).__name__)} has no Shapley values: its trees do not add up; use "
+            f"{'another model' if is_ensemble(model) else '--path, or another model'}"
         )
     if values.ndim == 2:
         values = values[:, :, None]
@@ -69,10 +72,15 @@ def _outputs(model: Any, n: int) -> list[str]:
 
 def _averaged(model: Any, X: Any) -> tuple[HostArray, HostArray]:
     """Values of trees are averaged as their predictions are."""
+    from gputree.explain.shap import MANY_NODES
+
     names = schema_of(model).names
     total: Any = 0.0
     expected: Any = 0.0
+    is_large = sum(tree.tree_.n_nodes for tree in model.estimators_) >= MANY_NODES
     for tree in model.estimators_:
+        if is_large:
+            tree.backend = "numba"
         at = [names.index(name) for name in tree.schema_.names]
         own = np.asarray(tree.shap_values(_columns(X, at)))
         own = own[:, :, None] if own.ndim == 2 else own

@@ -74,6 +74,16 @@ def is_number(column: Any) -> HostArray:
     return np.asarray(compute.fill_null(found, False))
 
 
+def is_whole(column: Any) -> bool:
+    """Whether all known numbers of a column are whole."""
+    from pyarrow import compute, types
+
+    if types.is_integer(column.type):
+        return True
+    found = compute.all(compute.equal(column, compute.floor(column)))
+    return bool(found.as_py())
+
+
 def as_numbers(column: Any) -> Any:
     """A column as numbers, null where a cell is none."""
     import pyarrow

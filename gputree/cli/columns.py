@@ -131,8 +131,7 @@ def _found(source: Source, name: str, column: Any) -> Told:
 def _may_be_id(name: str, column: Any, what: str) -> bool:
     if what == "text":
         return True
-    is_whole = what == "number" and str(column.type).lstrip("u").startswith("int")
-    return is_whole and ID_NAME.fullmatch(name) is not None
+    return what == "number" and ID_NAME.fullmatch(name) is not None and cells.is_whole(column)
 
 
 def _refuse_mixed(source: Source, name: str, column: Any) -> None:

@@ -3,6 +3,7 @@
 Knows what to show; must not know how files are read.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from gputree.cli.options import TableName, documented, encoding_option, output_of
 from gputree.cli.output import Output, count, fact, listed
 
+FEW_LEVELS, MOST_LEVELS = 5, 20  # of a table's column: in text, and in JSON
 MODEL_MAGIC = b"gputree\n"  # how model files begin; a test compares it with gputree.tree.store
 
 EXAMPLES = """\
@@ -41,8 +43,8 @@ def command(**options: Any) -> int:
 
 
 def _is_model(path: Path) -> bool:
-    if not path.is_file():
-        return False
+    if not (path.is_file() and os.access(path, os.R_OK)):
+        return False  # the reader of tables tells what is wrong
     with open(path, "rb") as file:
         return file.read(len(MODEL_MAGIC)) == MODEL_MAGIC
 
@@ -162,7 +164,7 @@ def _values(column: Any) -> dict[str, Any]:
         both = compute.min_max(column).as_py()
         found |= {"min": both["min"], "max": both["max"]}
     else:
-        found["levels"] = cells.distinct(column)[:20]
+        found["levels"] = cells.distinct(column)[:MOST_LEVELS]
     return found
 
 
@@ -174,7 +176,9 @@ def _told_text(column: dict[str, Any]) -> str:
         )
         parts.append(f"{low} to {high}")
     elif column.get("levels"):
-        parts.append(listed(column["levels"], most=5))
+        more = column["n_distinct"] - FEW_LEVELS
+        shown = ", ".join(str(level) for level in column["levels"][:FEW_LEVELS])
+        parts.append(shown + (f", ... {more:,} more" if more > 0 else ""))
     if column["n_missing"]:
         parts.append(f"{column['n_missing']:,} missing")
     return "; ".join(parts)

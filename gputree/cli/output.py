@@ -66,6 +66,11 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def a(noun: object) -> str:
+    """A noun with its article."""
+    return f"{'an' if str(noun)[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def listed(names: Any, most: int = 10) -> str:
     """Names in a row; only the first ones where there are many."""
     names = [str(name) for name in names]
@@ -108,6 +113,8 @@ def check_place(path: Path, option: str, *inputs: str | Path) -> None:
     """Refuse a place for a result that cannot be written, or that is one of the inputs."""
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{option} {path} is no ordinary file; choose another place")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no folder {path.parent}; create it first")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -124,13 +131,19 @@ def is_one_file(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
+class NotWrittenError(OSError):
+    """A result that has no place, told with its name."""
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Name the file in the error; the library's own names a temporary one."""
     try:
         yield
+    except NotWrittenError:  # another file, written while this one waited
+        raise
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+        raise NotWrittenError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -138,4 +151,9 @@ def write_text(path: Path, text: str) -> None:
     from gputree.tree.store import write
 
     with writing(path):
-        write(path, text.encode("utf-8", "backslashreplace"))
+        write(path, encoded(text))
+
+
+def encoded(text: str) -> bytes:
+    """A text as files hold it; what UTF-8 cannot hold is escaped."""
+    return text.encode("utf-8", "backslashreplace")

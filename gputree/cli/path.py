@@ -9,6 +9,7 @@ import numpy as np
 
 from gputree.cli import cells
 from gputree.cli.models import is_ensemble
+from gputree.cli.output import a
 from gputree.tree.describe import Answers, Branches
 
 DECIMALS = 4
@@ -18,7 +19,7 @@ def sentences(model: Any, X: Any, numbers: list[int]) -> list[str]:
     """A sentence a row; `numbers` are those that rows are called by."""
     if is_ensemble(model):
         raise ValueError(
-            f"a {type(model).__name__} has many trees and no single path; leave --path out"
+            f"{a(type(model).__name__)} has many trees and no single path; leave --path out"
         )
     if hasattr(model, "rules_"):
         lines = model.export_text(decimals=DECIMALS).splitlines()

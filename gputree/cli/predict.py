@@ -57,6 +57,7 @@ def command(**options: Any) -> int:
         raise ValueError(f"--proba: a {task_of(model)} has no classes; leave it out")
     known = read_known(model, options["table"], options["encoding"], output)
     known.source.check(options["keep"], "--keep")
+    _check_kept(model, options)
     note_unused(known, output, *options["keep"])
     with output.waiting("predicting"):
         columns = _columns(model, known, options)
@@ -90,6 +91,16 @@ def _check_places(options: dict[str, Any]) -> None:
 def _check_format(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"--output {path}: let its name end in {', '.join(SUFFIXES)}")
+
+
+def _check_kept(model: Any, options: dict[str, Any]) -> None:
+    """Refuse a column to be kept that has the name of a result."""
+    results = {"prediction"}
+    if options["proba"]:
+        results |= {f"P({label})" for label in model.classes_.tolist()}
+    for name in options["keep"]:
+        if name in results:
+            raise ValueError(f"--keep {name}: a result has this name; rename the column")
 
 
 def _columns(model: Any, known: Any, options: dict[str, Any]) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ from gputree.cli.options import (
     output_option,
     set_option,
 )
-from gputree.cli.output import Output, check_place, fact, writing
+from gputree.cli.output import Output, a, check_place, fact, writing
 
 # Those of gputree.pruning, whose import takes long; a test compares the two.
 METHODS = (
@@ -68,8 +68,8 @@ def command(**options: Any) -> int:
     model = load_model(options["model"], output)
     if is_ensemble(model) or not hasattr(model, "prune"):
         raise ValueError(
-            f"{options['model']} holds a {type(model).__name__}, and single trees are pruned; give "
-            "`gputree train` --pruning instead"
+            f"{options['model']} holds {a(type(model).__name__)}, and single trees are pruned; "
+            "give `gputree train` --pruning instead"
         )
     method = method_of(options["method"], **read_settings(options["settings"]))
     pruned, before, after = _pruned(model, method, options, output)
@@ -124,4 +124,5 @@ def _pruned(
     with output.waiting("pruning"):
         pruned = model.prune(method) if needs == "nothing" else model.prune(method, known.X, y)
     rows, task = Rows(known.X, y), task_of(model)
-    return pruned, scores(model, rows, task), scores(pruned, rows, task)
+    with output.waiting("scoring"):
+        return pruned, scores(model, rows, task), scores(pruned, rows, task)

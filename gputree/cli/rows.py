@@ -16,6 +16,7 @@ from gputree.cli.output import Output, count, listed
 from gputree.cli.settings import near
 from gputree.cli.sources import Source
 from gputree.dtypes import HostArray
+from gputree.errors import ModelFileError
 
 WORDS = {"True": "true", "False": "false"}  # as text files have them
 
@@ -69,7 +70,10 @@ def load_model(path: Path, output: Output) -> Any:
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a model file in it")
     with output.waiting(f"loading {path}"):
-        return load(path)
+        try:
+            return load(path)
+        except ModelFileError as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 def read_known(

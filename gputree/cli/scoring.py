@@ -131,7 +131,9 @@ def fold_scores(
     found: dict[str, list[float]] = {}
     for at, (train, test) in enumerate(cutter.split(np.zeros(len(rows)), rows.y)):
         model = fit(make(), rows.take(train), output, f"fold {at + 1} of {n_folds}")
-        for name, value in scores(model, rows.take(test), task).items():
+        with output.waiting(f"scoring fold {at + 1} of {n_folds}"):
+            own = scores(model, rows.take(test), task)
+        for name, value in own.items():
             found.setdefault(name, []).append(value)
     return found
 

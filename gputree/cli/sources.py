@@ -71,12 +71,17 @@ def read(table: str, encoding: str, output: Output) -> Source:
 
 def _file(path: Path, encoding: str) -> Source:
     from gputree.files import open_file
-    from gputree.files.formats import format_of
 
     file = open_file(path, encoding=encoding)
-    is_inferred = format_of(path).format in INFERRED
     stem = Path(path.name.removesuffix(".gz")).stem
-    return Source(str(path), stem, file.read(), path, is_inferred=is_inferred, file=file)
+    return Source(str(path), stem, file.read(), path, is_inferred=is_inferred(path), file=file)
+
+
+def is_inferred(path: Path) -> bool:
+    """Whether the types of the columns are told from the cells."""
+    from gputree.files.formats import format_of
+
+    return path.is_file() and format_of(path).format in INFERRED
 
 
 def _bundled(name: str) -> Source:

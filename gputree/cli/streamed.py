@@ -3,18 +3,20 @@
 Knows what a stream can do; must not know how it is read.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from gputree.cli import columns
 from gputree.cli.answers import target_name, task_of_numbers
+from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
 from gputree.cli.output import Output, count, fact
 from gputree.cli.rows import known_rows
 from gputree.cli.scoring import fit_on, score_lines
-from gputree.cli.sources import Source, path_of
+from gputree.cli.sources import Source, is_inferred, path_of
 from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
 
 CHUNK_BYTES = 2**25
@@ -32,6 +34,7 @@ def train_streamed(
     told = _told(source, target, options)
     with output.waiting(f"reading {source.name}"):
         data = _dataset(source, target, told, options, wish)
+    _refuse_mixed(source, data, options["category"])
     task, reason = _task(target, data.y, options["task"])
     model = fit_on(wish.make(task), (data,), output, "training")
     _note_ids(told, data, output)
@@ -86,7 +89,12 @@ def _source(options: dict[str, Any]) -> Source:
         raise ValueError("--stream cannot order levels; leave --ordered out, or write Parquet")
     file = open_files(path, encoding=options["encoding"])
     return Source(
-        str(path), path.name.partition(".")[0], file.schema.empty_table(), path, file=file
+        str(path),
+        path.name.partition(".")[0],
+        file.schema.empty_table(),
+        path,
+        is_inferred=is_inferred(path),
+        file=file,
     )
 
 
@@ -146,6 +154,22 @@ def _task(target: str, y: Any, asked: str | None) -> tuple[str, str]:
         if asked == REGRESSION:
             raise ValueError(f"regression needs numbers, but {found[1]}; use another target")
     return found if asked is None else (asked, "as --task says")
+
+
+def _refuse_mixed(source: Source, data: Any, categories: Sequence[str]) -> None:
+    """The same as for a whole table, told from the distinct values of a column."""
+    if not source.is_inferred:
+        return
+    for name, levels in zip(data.schema.names, data.schema.levels, strict=True):
+        if levels is None or name in categories:
+            continue
+        words = [level for level in levels if not re.match(NUMBER, str(level), re.IGNORECASE)]
+        if 0 < len(words) <= len(levels) - len(words):
+            raise ValueError(
+                f"{source.name}: column {name!r} mixes numbers and text: {words[0]!r:.40}, beside "
+                f"{count(len(levels) - len(words), 'number')}; correct it, or give --category "
+                f"{name} or --ignore {name}"
+            )
 
 
 def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:

@@ -22,7 +22,7 @@ from gputree.cli.options import (
     table_argument,
     target_option,
 )
-from gputree.cli.output import Output, check_place, fact, is_one_file, write_text, writing
+from gputree.cli.output import Output, check_place, encoded, fact, is_one_file, writing
 
 TEST_SHARE = 0.25  # where nothing else is asked for
 # Parameters of estimators that are options of their own.
@@ -94,7 +94,7 @@ def command(**options: Any) -> int:
     """Fit a model to a table, score it, print it and save it.
 
     TABLE is a bundled table (iris, wine, breast_cancer, digits, diabetes) or a file: CSV, TSV,
-    Parquet, Arrow or ARFF, text also compressed with gzip. Empty cells, NA, NaN and ? are missing.
+    Parquet, Arrow or ARFF, also compressed with gzip. Empty cells, NA, NaN and ? are missing.
     ./iris is a file of that name. What each column is taken for is shown, and can be overridden.
     """
     output = output_of(options)
@@ -107,13 +107,19 @@ def command(**options: Any) -> int:
     else:
         text, data, model = _train(options, output)
     # Before the printing: the end of a pipe must not cost the model.
-    with writing(model_path):
-        model.save(model_path)
-    write_text(report_path, f"{text}\n")
+    _save(model, model_path, text, report_path)
     files = {"model": str(model_path), "report": str(report_path)}
     lines = [fact(name, path) for name, path in files.items()]
     output.show("\n".join([text, "", *lines]), {"command": "train", **data, "files": files})
     return 0
+
+
+def _save(model: Any, model_path: Path, text: str, report_path: Path) -> None:
+    """Both files or none."""
+    from gputree.tree.store import staged
+
+    with writing(report_path), staged(report_path, encoded(f"{text}\n")), writing(model_path):
+        model.save(model_path)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -173,7 +179,10 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
             lambda: wish.make(task), rows, task, options["folds"], seed, output
         )
     model = scoring.fit(wish.make(task), train, output, "training")
-    told_of = summary.Training(source, target, told, task, reason, train, test, how, folds, model)
+    with output.waiting("scoring"):
+        told_of = summary.Training(
+            source, target, told, task, reason, train, test, how, folds, model
+        )
     return told_of.text(), told_of.data(), model
 
 

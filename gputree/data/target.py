@@ -13,6 +13,7 @@ import numpy as np
 
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 
+SOME_ROWS = 2**18  # are counted at once
 LARGEST_COUNT = 2**24  # whole weights with a total up to here are taken for counts of rows
 
 
@@ -74,16 +75,27 @@ class Target:
     @cached_property
     def totals(self) -> HostArray:
         """The sums of all rows, (channels,)."""
-        weight = np.ones(self.n_rows, SUM) if self.weight is None else self.weight
         if self.label is not None:
-            n = self.channels.n_scored
-            sums = np.bincount(self.label, weights=weight, minlength=n).astype(SUM)
+            sums = self._class_totals()
         else:
             assert self.value is not None
-            sums = np.append(weight.sum(), self.value.sum(axis=1))
+            total = self.n_rows if self.weight is None else self.weight.sum()
+            sums = np.append(total, self.value.sum(axis=1))
         if self.channels.counts_rows:
-            sums = np.append(sums, np.count_nonzero(weight))
+            n_rows = self.n_rows if self.weight is None else np.count_nonzero(self.weight)
+            sums = np.append(sums, n_rows)
         return sums.astype(SUM)
+
+    def _class_totals(self) -> HostArray:
+        """Some rows at a time: counting makes labels and weights twice as wide."""
+        assert self.label is not None
+        total = np.zeros(self.channels.n_scored, SUM)
+        for first in range(0, self.n_rows, SOME_ROWS):
+            rows = slice(first, first + SOME_ROWS)
+            weight = None if self.weight is None else self.weight[rows]
+            found = np.bincount(self.label[rows], weights=weight, minlength=len(total))
+            total += found.astype(SUM)
+        return total
 
 
 def class_target(
@@ -99,7 +111,7 @@ def class_target(
     else:
         whole, shift = whole_weights(weight)
     channels = Channels(n_classes, True, whole is not None, shift)
-    return Target(channels, whole, label.astype(np.int32), None, None)
+    return Target(channels, whole, label.astype(np.int32, copy=False), None, None)
 
 
 def value_target(y: HostArray, weight: HostArray | None) -> Target:

@@ -9,7 +9,7 @@ from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
-from gputree.explain.shap import attributed, background_table, expected_sum
+from gputree.explain.shap import attributed, background_table, expected_sum, for_many_nodes
 from gputree.tree.stack import Stack
 
 
@@ -18,6 +18,8 @@ class Explainable:
 
     schema_: Schema
     missing_: str
+    backend: str | None
+    n_jobs: int | None
 
     @property
     def expected_value_(self) -> Any:
@@ -70,6 +72,8 @@ class Explainable:
         others = background_table(method, background, self.schema_)
         stack, start = self._added_up()
         where = self._backend_for(table)
+        if self.backend is None:
+            where = for_many_nodes(where, len(stack.value), self.n_jobs)
         found = attributed(where, stack, table, others, start, self.missing_).values
         return self._like(X, found if self._has_outputs() else found[:, :, 0])
 

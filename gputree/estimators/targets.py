@@ -1,5 +1,6 @@
 """Reading y, and the weights that classes are given."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from gputree.arrays import to_numpy
 from gputree.data.cells import is_missing
 from gputree.data.labels import Labels
-from gputree.dtypes import HostArray
+from gputree.dtypes import LEVEL, HostArray
 
 MANY_LABELS = 2**16  # integer labels within a range so wide are looked up in a table
+SOME_ROWS = 2**18  # are looked up at once
 
 
 def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -> HostArray:
@@ -60,17 +62,37 @@ def read_labels(y: Any, n_rows: int, estimator: str) -> tuple[HostArray, HostArr
         return y.classes, y.number
     label = column_or_1d(read_target(y, n_rows, estimator), warn=True)
     if label.dtype.kind in "iu" and label.size:
-        low = int(label.min())
-        if int(label.max()) - low < MANY_LABELS:
+        low, high = int(label.min()), int(label.max())
+        if high - low < MANY_LABELS:
             # Counting is faster than sorting, and integers cannot be a continuous target.
-            offset = (label - label.dtype.type(low)).astype(np.int64)
-            is_used = np.bincount(offset) > 0
-            return (np.flatnonzero(is_used) + low).astype(label.dtype), (np.cumsum(is_used) - 1)[
-                offset
-            ]
+            return _counted(label, low, high)
     check_classification_targets(label)
     classes, number = np.unique(label, return_inverse=True)
     return classes, number
+
+
+def _counted(label: HostArray, low: int, high: int) -> tuple[HostArray, HostArray]:
+    """The classes among integers from `low` to `high`, in little memory: some rows at a time."""
+    is_used = np.zeros(high - low + 1, bool)
+    for rows in _some_rows(len(label)):
+        is_used[_above(label[rows], low)] = True
+    place = (np.cumsum(is_used) - 1).astype(LEVEL)
+    number = np.empty(len(label), LEVEL)
+    for rows in _some_rows(len(label)):
+        number[rows] = place[_above(label[rows], low)]
+    classes = [low + at for at in np.flatnonzero(is_used).tolist()]
+    return np.array(classes, label.dtype), number
+
+
+def _some_rows(n_rows: int) -> Iterator[slice]:
+    return (slice(first, first + SOME_ROWS) for first in range(0, n_rows, SOME_ROWS))
+
+
+def _above(label: HostArray, low: int) -> HostArray:
+    """How far integers lie above the lowest, in a type that can hold it."""
+    if label.dtype.kind == "i":
+        return label.astype(np.int64) - low
+    return (label - label.dtype.type(low)).astype(np.int64)
 
 
 def declared_classes(y: Any) -> int | None:

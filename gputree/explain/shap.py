@@ -21,6 +21,7 @@ from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 METHODS = ("path", "interventional")
+MANY_NODES = 4096  # NumPy takes about a second for so many, however few rows there are
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,17 @@ def shap_values(
     stack = trees if isinstance(trees, Stack) else Stack.of(trees, values, columns)
     table = read_table(X, like=schema)
     others = background_table(method, background, schema)
-    where = choose(device, backend, n_jobs=n_jobs, n_cells=table.n_rows * table.n_features)
-    return attributed(where.backend, stack, table, others, start, missing)
+    where = choose(device, backend, n_jobs=n_jobs, n_cells=table.n_rows * table.n_features).backend
+    if backend is None:
+        where = for_many_nodes(where, len(stack.value), n_jobs)
+    return attributed(where, stack, table, others, start, missing)
+
+
+def for_many_nodes(chosen: Backend, n_nodes: int, n_jobs: int | None) -> Backend:
+    """Compiled kernels where a table is small and its trees are not: every node is visited."""
+    if chosen.name != "numpy" or n_nodes < MANY_NODES:
+        return chosen
+    return choose("cpu", "numba", n_jobs=n_jobs).backend
 
 
 def background_table(method: str, background: Any, schema: Schema | None) -> Table | None:

@@ -1,5 +1,10 @@
 """Parquet and Arrow files."""
 
+import gzip
+import mmap
+import shutil
+import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,6 +24,8 @@ def _damage(path: Path, what: str) -> Iterator[None]:
 
     try:
         yield
+    except MemoryError:  # which pyarrow counts among its own, too
+        raise
     except (ArrowException, OSError) as error:
         first = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(
@@ -26,11 +33,32 @@ def _damage(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
+def unpacked(path: Path) -> Any:
+    """What a file compressed with gzip holds, as a buffer of pyarrow.
+
+    Columns are read from several places, which gzip cannot do, so it is unpacked into a file
+    without a name, mapped into memory, that goes when the buffer does.
+    """
+    import pyarrow
+
+    try:
+        with tempfile.TemporaryFile() as file:
+            with gzip.open(path) as packed:
+                shutil.copyfileobj(packed, file, BUFFER)
+            if not file.tell():
+                raise ValueError(f"{path} is empty; a header and rows are needed")
+            file.flush()
+            return pyarrow.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is cut off or damaged; copy or compress it again") from error
+
+
 class ParquetFile(TableFile):
     """A file of row groups, read a few pages at a time."""
 
-    def __init__(self, path: Path, columns: Sequence[str] | None) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None, *, is_gzip: bool = False) -> None:
         self.path = path
+        self._unpacked = unpacked(path) if is_gzip else None
         with self._opened() as file:
             self._metadata = file.metadata
             schema = file.schema_arrow
@@ -63,10 +91,11 @@ class ParquetFile(TableFile):
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        from pyarrow import parquet
+        from pyarrow import BufferReader, parquet
 
+        source = self.path if self._unpacked is None else BufferReader(self._unpacked)
         with _damage(self.path, "Parquet"):
-            file = parquet.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+            file = parquet.ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
         with file:
             yield file
 
@@ -74,10 +103,11 @@ class ParquetFile(TableFile):
 class ArrowFile(TableFile):
     """Record batches, in a file or as a stream; mapped into memory if not compressed."""
 
-    def __init__(self, path: Path, columns: Sequence[str] | None) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None, *, is_gzip: bool = False) -> None:
         self.path = path
-        with open(path, "rb") as file:
-            self._is_stream = file.read(4) == ARROW_STREAM
+        self._unpacked = unpacked(path) if is_gzip else None
+        with self._source() as source:
+            self._is_stream = source.read(4) == ARROW_STREAM
         with self._opened() as reader:
             schema = reader.schema
         self._choose(schema.names, columns)
@@ -108,11 +138,18 @@ class ArrowFile(TableFile):
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)
 
+    def _source(self) -> Any:
+        from pyarrow import BufferReader, memory_map
+
+        if self._unpacked is None:
+            return memory_map(str(self.path))
+        return BufferReader(self._unpacked)
+
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         import pyarrow
 
-        with pyarrow.memory_map(str(self.path)) as source:
+        with self._source() as source:
             with _damage(self.path, "Arrow"):
                 opened = pyarrow.ipc.open_stream if self._is_stream else pyarrow.ipc.open_file
                 reader = opened(source)

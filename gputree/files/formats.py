@@ -19,7 +19,6 @@ SUFFIXES: dict[str, Format] = {
     ".ipc": "arrow",
     ".arff": "arff",
 }
-TEXT = ("csv", "tsv", "arff")
 PARQUET = b"PAR1"
 ARROW = b"ARROW1"
 ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -58,8 +57,6 @@ def format_of(path: Path) -> Found:
     named = _named(path, is_gzip)
     inside = _inside(head, tail, path)
     if is_gzip:
-        if named is not None and named not in TEXT:
-            raise ValueError(f"{path} is compressed as a whole; decompress it with gunzip first")
         return Found(named or "csv", True)
     if path.suffix.lower() == ".gz":
         raise ValueError(f"{path} is not compressed with gzip; take .gz off its name")

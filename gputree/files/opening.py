@@ -23,7 +23,7 @@ def read_file(
     ----------
     path : path
         A file of CSV (.csv), tab-separated values (.tsv), Parquet (.parquet), Arrow (.arrow,
-        .feather) or ARFF (.arff). Text may be compressed with gzip (.csv.gz).
+        .feather) or ARFF (.arff), each also compressed with gzip (.csv.gz).
     columns : sequence of str, optional
         The columns to read, in this order; all by default.
     encoding : str, default='utf-8'
@@ -46,9 +46,9 @@ def open_file(
     path = Path(path)
     found = format_of(path)
     if found.format == "parquet":
-        return ParquetFile(path, columns)
+        return ParquetFile(path, columns, is_gzip=found.is_gzip)
     if found.format == "arrow":
-        return ArrowFile(path, columns)
+        return ArrowFile(path, columns, is_gzip=found.is_gzip)
     if found.format == "arff":
         return ArffFile(path, columns, encoding, is_gzip=found.is_gzip)
     separator = SEPARATOR[found.format]

@@ -18,6 +18,7 @@ from gputree.files.table_file import TableFile, sliced
 SMALLEST_BLOCK = 1 << 20  # bytes; a row must fit into a block
 LARGEST_BLOCK = 1 << 30
 QUOTE = b'"'
+OTHERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # what separates cells
 
 
 class SeparatedFile(TableFile):
@@ -38,6 +39,7 @@ class SeparatedFile(TableFile):
         if not cells:
             raise ValueError(f"{path} is empty; a header and rows are needed")
         self._header = tuple(cell.strip() for cell in cells)
+        self._check_separator()
         self._choose(self._header, columns)
         self._block = SMALLEST_BLOCK
         self._n_rows: int | None = None
@@ -73,6 +75,16 @@ class SeparatedFile(TableFile):
     def place(self, row: int) -> str:
         line, _ = next(islice(self._rows(), row + 1, None))
         return f"on line {line}"
+
+    def _check_separator(self) -> None:
+        """Refuse a header in one piece that has another separator in it."""
+        (name, *others) = self._header
+        for separator, word in OTHERS.items():
+            if not others and separator != self._separator and separator in name:
+                raise ValueError(
+                    f"{self.path}: the header is one cell with {word} in it; separate cells by "
+                    f"{OTHERS[self._separator]}, or give the file the suffix of what it is"
+                )
 
     # Kinds
 

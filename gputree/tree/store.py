@@ -23,8 +23,8 @@ import secrets
 import stat
 import struct
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -261,6 +261,13 @@ def parse_arrays(described: list[Any]) -> list[tuple[str, Any, Any]]:
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Put `data` into the file `path`: all of it, or on any failure nothing."""
+    with staged(path, data):
+        pass
+
+
+@contextmanager
+def staged(path: str | os.PathLike[str], data: bytes) -> Iterator[None]:
+    """Put `data` beside the file `path`, and in its place once what is done inside succeeds."""
     target = os.path.realpath(os.fsdecode(path))  # a link stays, and leads to the new content
     mode = mode_to_keep(target)
     # Not named after the target, whose name may already have the longest length allowed.
@@ -272,6 +279,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
             os.fsync(file.fileno())  # else a crash could leave the new name with no content
         if mode is not None:
             os.chmod(temporary, mode)
+        yield
         os.replace(temporary, target)
     except BaseException:  # an interrupt, too, must leave no litter
         with suppress(OSError):

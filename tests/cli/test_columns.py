@@ -82,6 +82,16 @@ def test_text_among_numbers_is_missing_where_the_column_is_said_to_be_numbers(ki
     assert gputree.load("t.gputree").schema_.has_missing == (True,)
 
 
+def test_whole_numbers_of_an_id_are_known_however_they_are_stored(kinds, folder):
+    rows = [f"{at},{at % 4},{'no' if at % 3 else 'yes'}" for at in range(30)]
+    head = "@relation t\n@attribute id numeric\n@attribute a numeric\n@attribute y {no,yes}\n"
+    folder.joinpath("t.arff").write_text(head + "@data\n" + "\n".join(rows))
+    assert kinds("t.arff")["id"] == ("ignored", "all its values differ, as those of an id do")
+    halves = "\n".join(row.replace(",", ".5,", 1) for row in rows)
+    folder.joinpath("t.arff").write_text(head + "@data\n" + halves)
+    assert kinds("t.arff")["id"] == ("number", "it holds numbers")
+
+
 def test_a_few_numbers_among_words_are_categories(kinds, csv_file):
     csv_file("t.csv", "a,y", [("x", 0), ("z", 1), ("x", 0), (4, 1)])
     assert kinds("t.csv")["a"][0] == "category"
@@ -133,17 +143,21 @@ def test_the_same_table_gives_the_same_model_in_every_format(run, folder):
     lines = ["a,b,y", *(",".join(row) for row in rows)]
     folder.joinpath("t.csv").write_text("\n".join(lines))
     folder.joinpath("t.tsv").write_text("\n".join(lines).replace(",", "\t"))
-    folder.joinpath("t.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     head = "@relation t\n@attribute a numeric\n@attribute b {a,b,c}\n@attribute y {no,yes}\n@data\n"
     folder.joinpath("t.arff").write_text(head + "\n".join(lines[1:]))
     columns = zip(*rows, strict=True)
     table = pyarrow.table(dict(zip("aby", map(list, columns), strict=True)))
     table = table.set_column(0, "a", table["a"].cast("float64"))
     parquet.write_table(table, "t.parquet")
+    feather.write_feather(table, "t.feather")
+    names = ["t.csv", "t.tsv", "t.arff", "t.parquet", "t.feather"]
+    for name in names:
+        folder.joinpath(f"{name}.gz").write_bytes(gzip.compress(folder.joinpath(name).read_bytes()))
     models = {}
-    for name in ("t.csv", "t.tsv", "t.csv.gz", "t.arff", "t.parquet"):
+    for name in (*names, *(f"{name}.gz" for name in names)):
         run("train", name, "-q", "-o", "m.gputree")
-        models[name] = gputree.load("m.gputree").to_bytes()
+        run("predict", "m.gputree", name, "-q", "-o", "p.csv")
+        models[name] = gputree.load("m.gputree").to_bytes() + folder.joinpath("p.csv").read_bytes()
     assert len(set(models.values())) == 1
 
 

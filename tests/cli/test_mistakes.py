@@ -108,6 +108,13 @@ def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, 
             "give --category a, --number a (text is missing then) or --ignore a",
         ),
         ("größe,y\n1,2\n".encode("latin-1"), [], "t.csv is not text in utf-8: byte 0xf6 on line 1"),
+        (b"a;y\n1;2\n", [], "t.csv: the header is one cell with semicolons in it; separate cells"),
+        (
+            b"a,y\n" + b"".join(b"%d,%d.5\n" % (at, at) for at in range(30)) + b"3,n/k\n",
+            [],
+            "the target 'y' mixes numbers and text: 'n/k' on line 32, beside 30 numbers; correct "
+            "it, or give --task classification",
+        ),
         (b"a,y\n1,2\n", ["--encoding", "klingon"], "klingon"),
         (b"a,y\n1,2\n", ["--output", "t.csv"], "t.csv is an input of the command"),
         (b"a,y\n1,2\n", ["--report", "./t.csv"], "t.csv is an input of the command"),
@@ -147,6 +154,14 @@ def test_a_folder_that_may_not_be_written_is_told_before_the_work(fail, folder, 
     assert os.listdir("sealed") == []
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there are no such devices")
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_a_device_is_no_place_for_a_result(fail, files, option):
+    said = fail("train", "iris", option, "/dev/null")
+    assert f"{option} /dev/null is no ordinary file; choose another place" in said
+    assert files() == []
+
+
 def test_a_default_name_never_replaces_the_table(fail, folder, files):
     folder.joinpath("t.txt").write_text("a,y\n1,2\n3,4\n")
     assert "t.txt is an input of the command; choose another with --report" in fail(
@@ -174,7 +189,7 @@ def test_no_result_replaces_an_input(fail, run, folder, files):
 
 
 @pytest.mark.parametrize("content", [b"", b"gputree\n", b"gputree\n" + bytes(100), b"not a model"])
-def test_a_damaged_model_is_refused(fail, folder, files, content):
+def test_a_damaged_model_is_refused_by_its_name(fail, folder, files, content):
     folder.joinpath("m.gputree").write_bytes(content)
-    fail("predict", "m.gputree", "iris")
+    assert fail("predict", "m.gputree", "iris").startswith("gputree: error: m.gputree: ")
     assert files() == ["m.gputree"]

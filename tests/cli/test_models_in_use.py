@@ -151,12 +151,21 @@ def test_a_table_that_does_not_fit_the_model_is_told(fail, fruit, csv_file, head
         (["-o", "out.xlsx"], "let its name end in .csv, .tsv, .parquet"),
         (["-o", "no/out.csv"], "there is no folder no"),
         (["--keep", "idd"], "--keep: fruit.csv has no column 'idd'; did you mean id?"),
+        (["-o", "/dev/null"], "--output /dev/null"),
     ],
 )
 def test_a_mistake_in_predict_is_told(fail, fruit, files, arguments, message):
     before = files()
     assert message in fail("predict", "fruit.gputree", "fruit.csv", *arguments)
     assert files() == before
+
+
+def test_a_column_to_be_kept_must_not_have_the_name_of_a_result(fail, fruit, csv_file):
+    names = "prediction,P(ripe),size,colour,grade"
+    csv_file("new.csv", names, [("x", 0.5, 1.0, "red", "low")])
+    for name, more in (("prediction", []), ("P(ripe)", ["--proba"])):
+        said = fail("predict", "fruit.gputree", "new.csv", "--keep", name, *more)
+        assert f"--keep {name}: a result has this name; rename the column" in said
 
 
 def test_a_regression_has_no_probabilities(fail, run):
@@ -324,9 +333,13 @@ def test_a_mistake_in_explain_is_told(fail, run, fruit, capsys):
     assert main(["explain", "fruit.gputree", "fruit.csv", "--class", "rip", "-q"]) == 2
     assert "--class rip is none of the classes; did you mean ripe?" in capsys.readouterr().err
     run("train", "iris", "--model", "adaboost", "-q")
-    assert "a AdaBoostClassifier has no Shapley values" in fail(
-        "explain", "iris.gputree", "iris", "-q"
+    said = fail("explain", "iris.gputree", "iris", "-q")
+    assert (
+        "an AdaBoostClassifier has no Shapley values: its trees do not add up; use another" in said
     )
+    run("train", "diabetes", "-q")
+    said = fail("explain", "diabetes.gputree", "diabetes", "--class", "high", "-q")
+    assert "--class high: a regression has no classes; leave it out" in said
 
 
 # info
@@ -376,3 +389,8 @@ def test_info_tells_what_a_table_holds(run, fruit):
     ]
     _, X, _ = fruit
     assert found["columns"][1]["max"] == max(X["size"].to_pylist())
+
+
+def test_info_counts_the_levels_that_it_does_not_show(run, csv_file):
+    csv_file("t.csv", "a,y", [(f"level {at % 30:02}", at % 2) for at in range(90)])
+    assert "level 00, level 01, level 02, level 03, level 04, ... 25 more" in run("info", "t.csv")

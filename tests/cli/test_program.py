@@ -94,6 +94,14 @@ def test_help_and_version_load_nothing_heavy():
     assert not loaded.intersection(HEAVY)
 
 
+def test_the_formats_of_export_are_those_of_the_library(run):
+    from gputree.cli.export import FORMATS
+    from gputree.export import FORMATS as known
+
+    assert known == FORMATS
+    assert all(name in run("export", "--help") for name in known)
+
+
 # Completion
 
 

@@ -72,6 +72,15 @@ def test_a_folder_of_parquet_files_is_one_table(run, table, folder, bundled):
     assert gputree.load("parts.gputree").to_bytes() == expected.to_bytes()
 
 
+def test_a_few_words_among_numbers_are_refused_here_too(run, fail, csv_file, files):
+    csv_file("t.csv", "a,y", [(1, 0), (2, 1), ("four", 0), (3, 1)])
+    said = fail("train", "t.csv", "--stream")
+    assert "column 'a' mixes numbers and text: 'four', beside 3 numbers; correct it, or" in said
+    assert files() == ["t.csv"]
+    run("train", "t.csv", "--stream", "--category", "a", "-q")
+    assert gputree.load("t.gputree").schema_.levels == (("1", "2", "3", "four"),)
+
+
 def test_the_text_says_that_it_was_read_in_chunks(run, table):
     text = run("train", "t.csv", "--target", "label", "--stream")
     assert "\nrows      300 to train on, read in chunks\n" in text
@@ -87,6 +96,7 @@ def test_the_text_says_that_it_was_read_in_chunks(run, table):
         (["--ordered", "colour=red,blue"], "--stream cannot order levels"),
         (["--number", "colour"], "with --stream a column of text stays one"),
         (["--task", "regression"], "regression needs numbers"),
+        (["--target", "label", "--ignore", "w", "--weight", "w"], "--weight names the same"),
         (["--target", "labl"], "did you mean label?"),
     ],
 )

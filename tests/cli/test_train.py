@@ -15,7 +15,9 @@ import gputree
 from gputree import DecisionTreeClassifier
 from gputree.cli.models import BASES, MODELS
 from gputree.cli.options import BUNDLED
+from gputree.cli.output import Output
 from gputree.cli.program import main
+from gputree.progress import Waiting
 from gputree.tables import BUNDLED as TABLES
 
 
@@ -322,9 +324,25 @@ def test_a_full_disk_leaves_the_old_model_and_no_litter(fail, run, folder, files
 
     monkeypatch.setattr(os, "fsync", full)
     message = fail("train", "iris", "--max-depth", 1)
-    assert message == "gputree: error: cannot write iris.gputree: No space left on device\n"
+    assert message == "gputree: error: cannot write iris.txt: No space left on device\n"
     assert files() == ["iris.gputree", "iris.txt"]
     assert folder.joinpath("iris.gputree").read_bytes() == old
+
+
+def test_a_model_that_cannot_be_written_leaves_no_text_either(fail, files, monkeypatch):
+    """The text comes first, and waits for the model."""
+    written, sync = [], os.fsync
+
+    def full(number):
+        written.append(number)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    message = fail("train", "iris")
+    assert message == "gputree: error: cannot write iris.gputree: No space left on device\n"
+    assert files() == []
 
 
 def test_an_interrupt_ends_quietly(monkeypatch, capsys, files):
@@ -371,3 +389,16 @@ def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys, files):
     assert main(["train", "iris"]) == 1
     assert capsys.readouterr().err == "gputree: error: not enough memory\n"
     assert files() == []
+
+
+def test_all_that_may_take_long_has_a_line_on_a_terminal(run, monkeypatch):
+    told = []
+
+    def waiting(self, what):
+        told.append(what)
+        return Waiting(what, is_shown=False)
+
+    monkeypatch.setattr(Output, "waiting", waiting)
+    run("train", "iris", "--folds", 2, "-q")
+    fold = [f"{what}fold {at} of 2" for at in (1, 2) for what in ("", "scoring ")]
+    assert told == ["reading iris", *fold, "training", "scoring"]

@@ -139,6 +139,13 @@ def test_weighted_classes_add_weights_and_count_rows_that_have_some():
     assert target.totals.tolist() == [10, 5, 3]
 
 
+def test_many_rows_are_counted_a_part_at_a_time(monkeypatch):
+    label, weight = np.array([0, 1, 1, 0, 2, 1, 1]), np.array([1.0, 2.5, 0.0, 4.0, 1.0, 1.0, 1.0])
+    monkeypatch.setattr("gputree.data.target.SOME_ROWS", 3)
+    assert class_target(label, 4, None).totals.tolist() == [2, 4, 1, 0]
+    assert class_target(label, 4, weight).totals.tolist() == [10, 9, 2, 0, 6]
+
+
 def test_a_weight_of_two_counts_a_class_like_the_row_twice():
     label, weight = np.array([0, 1, 2, 1]), np.array([2.0, 1.0, 3.0, 2.0])
     twice = class_target(np.repeat(label, weight.astype(int)), 3, None)

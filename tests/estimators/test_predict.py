@@ -87,6 +87,26 @@ def test_predictions_are_the_labels_of_fit(labels):
 # Nodes
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-128, 127, 0, 127], np.int8),
+        np.array([-30000, 30000, 0, 30000], np.int16),
+        np.array([2**64 - 1, 2**64 - 9, 2**64 - 9, 2**64 - 1], np.uint64),
+        np.array([-(2**63), -(2**63) + 7, -(2**63), -(2**63) + 7]),
+        np.array([-(2**63), 2**63 - 1, 0, 0]),
+    ],
+    ids=lambda labels: labels.dtype.name,
+)
+def test_integer_labels_may_be_as_far_apart_as_their_type_allows(labels, monkeypatch):
+    monkeypatch.setattr("gputree.estimators.targets.SOME_ROWS", 3)
+    X = np.arange(len(labels), dtype=float)[:, None]
+    tree = DecisionTreeClassifier().fit(X, labels)
+    assert tree.classes_.tolist() == sorted(set(labels.tolist()))
+    assert tree.classes_.dtype == labels.dtype
+    assert np.array_equal(tree.predict(X), labels)
+
+
 def test_apply_gives_leaves_that_hold_as_many_rows_as_they_say(tree):
     leaf = tree.apply(X)
     assert tree.tree_.is_leaf[leaf].all()

@@ -20,6 +20,7 @@ from gputree import (
     ID3Classifier,
 )
 from gputree.backends import registry
+from gputree.backends.cpu import CpuBackend
 from gputree.dtypes import STAY
 from gputree.explain import shap_values
 from gputree.explain.shap import attributed, expected_sum
@@ -300,6 +301,21 @@ def test_a_background_goes_with_its_method(options, message):
     model = DecisionTreeRegressor().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=message):
         model.shap_values([[0.0]], **options)
+
+
+def test_trees_of_many_nodes_are_explained_by_compiled_kernels(monkeypatch):
+    """A table of two rows would be for NumPy, which visits nodes one by one."""
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    tree = DecisionTreeClassifier().fit(X, y)
+    expected, seen = tree.shap_values(X[:2]), []
+    monkeypatch.setattr("gputree.explain.shap.MANY_NODES", tree.tree_.n_nodes)
+    own = CpuBackend.attribute
+    monkeypatch.setattr(CpuBackend, "attribute", lambda *all: seen.append(1) or own(*all))
+    assert np.array_equal(tree.shap_values(X[:2]), expected)
+    assert shap_values([tree.tree_], X[:2]).values.shape == (2, 2, 2)
+    assert len(seen) == 2
+    tree.set_params(backend="numpy").shap_values(X[:2])
+    assert len(seen) == 2
 
 
 def test_values_are_given_back_in_the_library_of_the_table():

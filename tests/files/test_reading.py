@@ -87,6 +87,15 @@ def test_columns_come_in_the_order_asked_for(tmp_path, name):
         read_file(path, columns=["S"])
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_may_be_compressed(tmp_path, name):
+    WRITERS[name](TABLE, tmp_path / name)
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert read_file(path).equals(TABLE)
+    assert in_chunks(path, columns=["s", "n"]).equals(TABLE.select(["s", "n"]))
+
+
 def test_text_may_be_compressed(write):
     content = gzip.compress(b"a,b\n1,x\n")
     assert read_file(write(content, "t.csv.gz")).to_pydict() == {"a": [1], "b": ["x"]}
@@ -285,11 +294,11 @@ def parquet_bytes():
         (parquet_bytes()[:-20], "t.parquet", "is cut off: the end of a Parquet file is missing"),
         (parquet_bytes()[:200] + b"PAR1", "t.parquet", "cannot be read as Parquet"),
         (parquet_bytes(), "t.csv", "holds Parquet; let its name end in .parquet"),
-        (
-            gzip.compress(parquet_bytes(), mtime=0),
-            "t.parquet.gz",
-            "is compressed as a whole; decompress it",
-        ),
+        (gzip.compress(parquet_bytes(), mtime=0)[:-30], "t.parquet.gz", "is cut off or damaged"),
+        (gzip.compress(parquet_bytes()[:-9], mtime=0), "t.parquet.gz", "cannot be read as Parquet"),
+        (gzip.compress(b"", mtime=0), "t.arrow.gz", "is empty"),
+        (b"a;b\n1;2\n", "t.csv", "the header is one cell with semicolons in it; separate cells by"),
+        (b"a,b\n1,2\n", "t.tsv", "one cell with commas in it; separate cells by tabs, or give"),
         (b"ARROW1\0\0" + b"0" * 50, "t.arrow", "is cut off: the end of an Arrow file is missing"),
         (b"ARROW1\0\0" + b"0" * 50 + b"ARROW1", "t.arrow", "cannot be read as Arrow"),
         (b"PK\x03\x04" + b"0" * 50, "t.xlsx", "an Excel workbook; save the table as CSV"),
@@ -305,6 +314,19 @@ def test_a_mistake_is_told_in_a_line_with_the_file(write, content, name, message
     with pytest.raises(ValueError) as again:
         list(open_file(path).chunks(1 << 20))
     assert str(again.value) == str(told.value)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_too_little_memory_is_no_damage(tmp_path, monkeypatch, name):
+    WRITERS[name](TABLE, tmp_path / name)
+    file = open_file(tmp_path / name)
+
+    def full(*_):
+        raise pa.ArrowMemoryError("malloc of size 524288 failed")
+
+    monkeypatch.setattr("gputree.files.columnar.sliced", full)
+    with pytest.raises(MemoryError, match="malloc of size"):
+        list(file.chunks(1 << 20))
 
 
 def test_a_file_that_cannot_be_opened(tmp_path, write, monkeypatch):

@@ -57,6 +57,26 @@ def test_all_sections_are_there_and_listed(iris, opened):
     assert all(alternatives)
 
 
+def test_scores_have_as_many_digits_each(opened):
+    X, y = pd.DataFrame({"x": range(100)}), ["no"] * 50 + ["yes"] * 50
+    wrong = y[20:] + y[:20]  # 60 of 100 rows are right
+    page = opened(DecisionTreeClassifier().fit(X, y).report(X, wrong))
+    assert page.locator(".score .value").first.inner_text() == "0.6000"
+    assert page.locator("#classes td.num").first.inner_text() == "0.600"
+
+
+def test_a_node_tells_its_class_even_where_it_has_many_rows(opened):
+    X = pd.DataFrame({"x": range(40_000)})
+    y = ["<=50K"] * 30_000 + [">50K"] * 10_000
+    page = opened(DecisionTreeClassifier().fit(X, y).report(X[::50], y[::50]))
+    drawn = page.evaluate(
+        "(() => { const all = [], pen = CanvasRenderingContext2D.prototype, draw = pen.fillText;"
+        "pen.fillText = function (...what) { all.push(what[0]); draw.apply(this, what); };"
+        f"{VIEW}.paint(); pen.fillText = draw; return all; }})()"
+    )
+    assert "40,000 · 75\u00a0% <=50K" in drawn
+
+
 def test_a_click_on_the_contents_goes_there(iris, opened, until):
     tree, X, y = iris
     page = opened(tree.report(X, y))

@@ -26,15 +26,17 @@ const gputreeReport = (() => {
 
   // Numbers for people: about so many significant digits, thousands apart.
   const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−");
-  function show(value, digits = 4) {
+  function show(value, digits = 4, isPadded = false) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
     if (Number.isInteger(value) && Math.abs(value) < 1e9) return minus(value.toLocaleString("en-US"));
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-4 || size >= 1e9)) return minus(value.toExponential(Math.max(0, digits - 2)));
     const decimals = Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1))));
-    return minus(Number(value.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals }));
+    return minus(Number(value.toFixed(decimals)).toLocaleString("en-US", { minimumFractionDigits: isPadded ? decimals : 0, maximumFractionDigits: decimals }));
   }
+  // Figures that stand beside others: as many digits each, 0.8600 beside 0.7797.
+  const even = (value, digits = 4) => show(value, digits, true);
   // For axes: 200K is read faster than 200,000.
   const short = (value) => (Math.abs(value) < 1e4 || Math.abs(value) >= 1e15 ? show(value)
     : minus(value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 2 })));
@@ -88,7 +90,7 @@ const gputreeReport = (() => {
   const hideTip = () => { tip.hidden = true; };
 
   return {
-    data, h, s, show, short, percent, plural, css, classColour, plainColour, showTip, hideTip, setTheme,
+    data, h, s, show, even, short, percent, plural, css, classColour, plainColour, showTip, hideTip, setTheme,
     theme: () => choice, onTheme: (tell) => listeners.push(tell),
     calm: () => window.matchMedia("(prefers-reduced-motion: reduce)").matches,
   };

@@ -1,7 +1,7 @@
 // The page: its sections, in the order of the contents.
 (() => {
   const R = gputreeReport;
-  const { data, h, s, show, percent, plural } = R;
+  const { data, h, s, show, even, percent, plural } = R;
   const isClasses = data.task === "classes";
   const main = document.getElementById("content");
   const sections = [];
@@ -31,7 +31,7 @@
     if (data.same_size) notes.push("The model was fitted on as many rows as this report has. If they are the same rows, these scores flatter it: make the report of rows that it has not seen.");
     if (data.n_unseen) notes.push(`${plural(data.n_unseen, "row")} have a class that was not in training: they count as wrong, and are left out of all other scores and curves.`);
     const cards = data.scores.map(scoreCard);
-    if (data.model.oob) cards.push(h("div", { class: "card score" }, h("div", { class: "name" }, isClasses ? "Out-of-bag accuracy" : "Out-of-bag R²"), h("div", { class: "value" }, show(data.model.oob.score)), h("div", { class: "range" }, "rows that trees have not seen"), h("div", { class: "method" }, "from the fit, no interval")));
+    if (data.model.oob) cards.push(h("div", { class: "card score" }, h("div", { class: "name" }, isClasses ? "Out-of-bag accuracy" : "Out-of-bag R²"), h("div", { class: "value" }, even(data.model.oob.score)), h("div", { class: "range" }, "rows that trees have not seen"), h("div", { class: "method" }, "from the fit, no interval")));
     return section("scores", "Scores", "On the rows of this report, with intervals at 95 %.", notes.map((note) => h("p", { class: "note", role: "note" }, note)), h("div", { class: "scores" }, cards));
   }
   function scoreCard(score) {
@@ -42,8 +42,8 @@
       s("rect", { x: 0, y: 4, width: 100, height: 2, rx: 1, fill: "var(--rule)" }),
       s("rect", { x: 100 * score.low, y: 3, width: Math.max(0.8, 100 * (score.high - score.low)), height: 4, fill: "var(--accent)", opacity: 0.45 }),
       s("rect", { x: 100 * score.value - 0.5, y: 0.5, width: 1, height: 9, fill: "var(--accent)" })) : null;
-    return h("div", { class: "card score" }, h("div", { class: "name", title: arrow }, score.name), h("div", { class: "value" }, show(score.value)), line,
-      h("div", { class: "range" }, has ? `${show(score.low)} to ${show(score.high)}` : "no interval"), h("div", { class: "method" }, `${score.meaning} · ${score.method}`));
+    return h("div", { class: "card score" }, h("div", { class: "name", title: arrow }, score.name), h("div", { class: "value" }, even(score.value)), line,
+      h("div", { class: "range" }, has ? `${even(score.low)} to ${even(score.high)}` : "no interval"), h("div", { class: "method" }, `${score.meaning} · ${score.method}`));
   }
 
   function tree() {
@@ -68,7 +68,7 @@
   }
   function byClass(rows, columns, count, totals) {
     const said = columns.map((_, j) => count.reduce((sum, row) => sum + row[j], 0));
-    const share = (hit, of) => (of ? show(hit / of, 3) : "–");
+    const share = (hit, of) => (of ? even(hit / of, 3) : "–");
     return h("div", { class: "scroll", style: "margin-top:18px" }, h("table", {},
       h("thead", {}, h("tr", {}, ["Class", "Precision", "Recall", "F1", "Rows"].map((name, i) => h("th", { scope: "col", class: i ? "num" : null }, name)))),
       h("tbody", {}, columns.map((name, i) => h("tr", {}, h("th", { scope: "row" }, h("i", { class: "key", style: `background:${R.classColour(data.classes.indexOf(name), data.classes.length)};margin-right:8px` }), name),
@@ -110,7 +110,7 @@
       ];
     });
     const more = data.n_outputs > data.outputs.length ? ` The first ${data.outputs.length} of ${data.n_outputs} outputs.` : "";
-    return section("numbers", "Predictions", `How near predictions come.${more}`, h("div", { class: "grid" }, parts));
+    return section("numbers", "Predictions", `How near predictions come.${more}`, h("div", { class: "grid two" }, parts));
   }
 
   function importances() {

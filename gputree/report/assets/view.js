@@ -514,7 +514,9 @@
       pen.textBaseline = "alphabetic";
       const number = `#${node}`;
       const first = this.cut(head, WIDTH - 26 - this.measure(number, plain), strong);
-      const second = this.cut(rows + more, WIDTH - 20, plain); // measuring changes the font
+      const isLong = this.measure(rows + more, plain) > WIDTH - 20;
+      const count = isLong && more ? show(tree.rows[node]) : rows; // the answer tells more than a word
+      const second = this.cut(count + more, WIDTH - 20, plain); // measuring changes the font
       pen.fillStyle = colours.ink;
       pen.font = strong;
       pen.fillText(first, x + 10, y + 20);
