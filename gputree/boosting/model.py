@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
-from gputree.backends.contract import Backend
 from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective, Recipe, Rounds
@@ -18,15 +17,14 @@ from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
 from gputree.data.weights import read_weights
-from gputree.dtypes import Array, HostArray
+from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.callbacks import with_callbacks
 from gputree.ensembles.draws import content_order
 from gputree.ensembles.members import Member
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
-from gputree.estimators.base import TreeEstimator, checked, like
-from gputree.estimators.explainable import Explainable
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.growing import Growing
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import IDENTITY, Plan
@@ -50,7 +48,7 @@ class BoostRun(Run):
     validation: tuple[Table, HostArray] | None = None
 
 
-class GradientBoosting(Explainable, Ensemble):
+class GradientBoosting(Ensemble):
     """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
 
     learning_rate: float
@@ -238,10 +236,7 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _stack(self) -> Stack:
         columns = [at % len(self._start) for at in range(len(self._members))]
-        return self._members.stack([member.tree.value for member in self._members], columns)
-
-    def _backend_for(self, table: Table) -> Backend:
-        return self._at()._backend_for(table)
+        return self._members.stack(lambda tree: tree.value, columns)
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         return self._stack(), self._start
@@ -267,12 +262,6 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _has_outputs(self) -> bool:
         return len(self._start) > 1
-
-    def _checked(self, X: Any) -> Any:
-        return checked(self, X)
-
-    def _like(self, X: Any, result: HostArray) -> Array:
-        return like(X, result)
 
     def _n_steps(self) -> int:
         return len(self._members) // len(self._start)

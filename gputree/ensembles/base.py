@@ -19,15 +19,18 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
-from gputree.ensembles.members import Estimators, Member, Members, walk
+from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
+from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
+from gputree.prediction import leaves_of
 from gputree.progress import Progress
+from gputree.tree.stack import Stack
 
 
 @dataclass
@@ -47,7 +50,7 @@ class Run:
         return self.kept + self.members
 
 
-class Ensemble(CallbackSupportMixin, Exportable, Reported):
+class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     """Many trees on one table."""
 
     # Parameters that cannot change a model, so they are no part of it.
@@ -165,6 +168,10 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
 
     def _ended(self, run: Run) -> None:
         """Put together what is learned when all trees are there."""
+
+    def _stack(self) -> Stack:
+        """The trees one after another, with what their nodes add to predictions."""
+        raise NotImplementedError
 
     def _extras(self) -> dict[str, HostArray]:
         """Arrays of the model besides those of the trees."""
@@ -306,4 +313,14 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
     def _leaves(self, X: Any) -> HostArray:
         """The leaf of each row in each tree, on the host."""
         table = self._table(X)
-        return np.stack([node for node, _ in walk(self._at(), self._members, table)], axis=1)
+        found = leaves_of(self._backend_for(table), self._stack(), table, self.missing_)
+        return found.astype(np.int64)
+
+    def _backend_for(self, table: Table) -> Any:
+        return self._at()._backend_for(table)
+
+    def _checked(self, X: Any) -> Any:
+        return checked(self, X)
+
+    def _like(self, X: Any, result: HostArray) -> Array:
+        return like(X, result)
