@@ -4,8 +4,8 @@ import copy
 import os
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
@@ -44,6 +45,7 @@ class Run:
     members: list[Member] = field(default_factory=list)
     learned: dict[str, Any] = field(default_factory=dict)  # attributes of the ensemble
     trees_a_step: int = 1  # that make one of n_estimators
+    shown: dict[str, Any] = field(default_factory=dict)  # to scikit-learn's callbacks
 
     @property
     def everyone(self) -> list[Member]:
@@ -92,7 +94,9 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         growing = Growing(stem, X, y, sample_weight)
-        return self._run(self._begin(growing, stem), X, callbacks, start)
+        run = self._begin(growing, stem)
+        run.shown = shown(X, y, sample_weight)
+        return self._run(run, X, callbacks, start)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row of X reaches in each tree, (n_rows, n_trees)."""
@@ -192,11 +196,28 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     # Steps of a fit.
 
     def _run(self, run: Run, X: Any, callbacks: Any, start: float) -> Self:
-        self._fill(run, callbacks)
+        listeners = Listeners(self, callbacks, self._n_to_come(run), run.shown)
+        self._fill(run, listeners, lambda: self._so_far(run, X, start))
         run.growing.backend.release()
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
         self._keep(run, X, start)
+        listeners.end()
         return self
+
+    def _n_to_come(self, run: Run) -> int:
+        return self.n_estimators * run.trees_a_step - len(run.kept)
+
+    def _so_far(self, run: Run, X: Any, start: float) -> dict[str, Any] | None:
+        """What the model would have learned if its fit ended here; None within a step."""
+        if len(run.members) % run.trees_a_step:
+            return None
+        twin = copy.copy(self)
+        done = replace(run, members=list(run.members), learned=dict(run.learned))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few trees, of which there will be more
+            twin._ended(done)
+        twin._keep(done, X, start)
+        return dict(vars(twin))
 
     def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
         """A new run, or one that goes on from the trees that there are."""
@@ -225,14 +246,13 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
             )
         return Run(growing, stem, self._seed, list(self._members))
 
-    def _fill(self, run: Run, callbacks: Any) -> None:
+    def _fill(self, run: Run, listeners: Listeners, so_far: Callable[[], Any]) -> None:
         """Grow the trees of a run, telling of each."""
         n, n_kept = self.n_estimators * run.trees_a_step, len(run.kept)
         for name, value in run.growing.learned.items():
             setattr(run.stem, name, value)
         run.stem.missing_ = run.stem.missing
         run.stem.max_features_ = run.growing.rules.n_drawn
-        listeners = Listeners(self, callbacks, n - n_kept)
         progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
         try:
             for member, error in self._steps(run):
@@ -240,7 +260,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
                 progress.step()
                 number = n_kept + len(run.members) - 1
                 times = progress.seconds, progress.seconds_left
-                if listeners.tell(TreeDone(number, n, *times, member.tree, error)):
+                if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
                     break
         except KeyboardInterrupt:
             if not run.everyone:
@@ -253,7 +273,6 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         finally:
             progress.end()
         self._ended(run)
-        listeners.end()
 
     def _keep(self, run: Run, X: Any, start: float) -> None:
         """Write what a run has learned."""
@@ -324,3 +343,10 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
 
     def _like(self, X: Any, result: HostArray) -> Array:
         return like(X, result)
+
+
+def shown(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+    """The rows of a fit as scikit-learn's callbacks see them; a Dataset cannot be predicted."""
+    if isinstance(X, Dataset):
+        return {}
+    return {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
