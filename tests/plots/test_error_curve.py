@@ -127,7 +127,7 @@ def test_a_loss_of_the_users_own_is_drawn_if_it_tells_itself():
         return *squared(y, raw), (raw - y) ** 2 / 2
 
     model = GradientBoostingRegressor(2, loss=squared).fit(*NUMBERS)
-    with pytest.raises(ValueError, match="return the loss of each row as a third.*staged_predict"):
+    with pytest.raises(ValueError, match=r"return the loss of each row as a third.*staged_predict"):
         plot_error_curve(model, *NUMBERS, ax=axes())
     model = GradientBoostingRegressor(2, loss=told).fit(*NUMBERS)
     ax = plot_error_curve(model, *NUMBERS, ax=axes())
