@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.data.dataset import Dataset
@@ -222,7 +222,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
         """A new run, or one that goes on from the trees that there are."""
         if not (self.warm_start and hasattr(self, "_members")):
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = parameters.seed(self.random_state)
             return Run(growing, stem, seed, [])
         n = self._n_steps()
         if self.n_estimators < n:
