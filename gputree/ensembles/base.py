@@ -20,6 +20,7 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
+from gputree.ensembles.interrupts import interruptions_as_such
 from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
@@ -255,13 +256,14 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         run.stem.max_features_ = run.growing.rules.n_drawn
         progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
         try:
-            for member, error in self._steps(run):
-                run.members.append(member)
-                progress.step()
-                number = n_kept + len(run.members) - 1
-                times = progress.seconds, progress.seconds_left
-                if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
-                    break
+            with interruptions_as_such():
+                for member, error in self._steps(run):
+                    run.members.append(member)
+                    progress.step()
+                    number = n_kept + len(run.members) - 1
+                    times = progress.seconds, progress.seconds_left
+                    if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
+                        break
         except KeyboardInterrupt:
             if not run.everyone:
                 raise
