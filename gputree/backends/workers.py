@@ -77,6 +77,9 @@ class Workers:
         self._here.is_worker = True
         try:
             work()
+        except BaseException:
+            turn = itertools.count(len(items))  # the others end with what they have begun
+            raise
         finally:
             self._here.is_worker = False
             wait(others)

@@ -1,7 +1,7 @@
 """GradientBoostingClassifier and GradientBoostingRegressor."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -9,7 +9,6 @@ from sklearn.utils import column_or_1d
 
 from gputree.boosting.losses import Named, for_classes, for_numbers, shares
 from gputree.boosting.model import GradientBoosting
-from gputree.boosting.rounds import Objective
 from gputree.data.kinds import CategoricalFeatures
 from gputree.dtypes import Array, HostArray
 from gputree.errors import ModelFileError
@@ -18,10 +17,8 @@ from gputree.estimators.base import like
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.estimators.trees import LARGEST_TARGET
 from gputree.export.plan import EXPONENTIAL, IDENTITY, LOGISTIC, SOFTMAX
-from gputree.formulas import LOSSES
+from gputree.formulas import LOSSES as FORMULAS
 from gputree.tree.plain import from_plain
-
-NUMBER_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson")
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
@@ -35,6 +32,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     ----------
     n_estimators : int, default=100
         The number of rounds.
+    loss : 'log_loss' or function, default='log_loss'
+        'log_loss' is the deviance. A function of y, the numbers of the classes, and the predictions
+        so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the slope and
+        the curvature of a loss, each of the shape of the predictions, and as a third, if it is to
+        be watched by early stopping, the loss of each row; trees then start from 0.
     learning_rate : float, default=0.1
         What the values of leaves are multiplied by.
     max_depth : int or None, default=6
@@ -100,7 +102,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean deviance on other rows after each round, where there are such rows.
+        The mean loss on other rows after each round, where there are such rows.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
@@ -118,10 +120,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     (20, 60)
     """
 
+    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss",)
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
+        loss: Any = "log_loss",
         learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
@@ -152,6 +157,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
+        self.loss = loss
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
@@ -188,12 +194,12 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class."""
-        return like(X, shares(self._raw(X)))
+        return like(X, self._shares(self._raw(X)))
 
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return like(X, np.log(shares(self._raw(X))))
+            return like(X, np.log(self._shares(self._raw(X))))
 
     def predict(self, X: Any) -> Array:
         """The most probable class; the first in `classes_` if several are."""
@@ -202,7 +208,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """The probabilities after one, two, ... rounds."""
         for raw in self._staged_raw(X):
-            yield like(X, shares(raw))
+            yield like(X, self._shares(raw))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The classes after one, two, ... rounds."""
@@ -216,6 +222,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def _link(self) -> str:
         return LOGISTIC if len(self._start) == 1 else SOFTMAX
+
+    def _shares(self, raw: HostArray) -> HostArray:
+        return shares(raw) if len(self.classes_) > 1 else np.ones((raw.shape[1], 1))
 
     def _labels(self, raw: HostArray) -> HostArray:
         place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
@@ -271,8 +280,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
         others; 'quantile'; 'poisson' for counts, whose logarithm the trees add up to. A function of
-        y and the predictions so far returns the slope and the curvature of a loss for each row;
-        trees then start from 0.
+        y and the predictions so far returns the slope and the curvature of a loss for each row, and
+        as a third, if it is to be watched by early stopping, the loss itself; trees then start
+        from 0.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
     learning_rate : float, default=0.1
@@ -354,6 +364,14 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     True
     """
 
+    LOSSES: ClassVar[tuple[str, ...]] = (
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "quantile",
+        "poisson",
+    )
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -432,12 +450,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         return EXPONENTIAL if self.loss == "poisson" else IDENTITY
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(LOSSES.exp(raw[0]) if self.loss == "poisson" else raw[0])
+        return np.asarray(FORMULAS.exp(raw[0]) if self.loss == "poisson" else raw[0])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not callable(self.loss):
-            parameters.one_of("loss", self.loss, dict.fromkeys(NUMBER_LOSSES))
         parameters.open_share("alpha", self.alpha)
 
     def _read_target(
@@ -461,32 +477,4 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         return target
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
-        if callable(self.loss):
-            return Named(for_numbers("squared_error", y, weight, 0.5).loss, _at_zero, _unknown)
         return for_numbers(self.loss, y, weight, float(self.alpha))
-
-    def _objective(self, y: HostArray) -> Objective | None:
-        if not callable(self.loss):
-            return None
-        loss = self.loss
-
-        def objective(raw: HostArray) -> tuple[HostArray, HostArray]:
-            slope, curvature = (np.asarray(part, np.float64) for part in loss(y, raw[0]))
-            for name, part in (("slope", slope), ("curvature", curvature)):
-                if part.shape != y.shape or not np.isfinite(part).all():
-                    raise ValueError(
-                        f"loss returned a {name} that is not finite, or not of shape {y.shape}"
-                    )
-            if (curvature < 0).any():
-                raise ValueError("loss returned a curvature below 0; trees need it to be positive")
-            return slope[None], curvature[None]
-
-        return objective
-
-
-def _at_zero(y: HostArray, weight: HostArray) -> HostArray:
-    return np.zeros(1)
-
-
-def _unknown(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    raise ValueError("a loss given as a function cannot be watched; use early_stopping=False")

@@ -1,32 +1,33 @@
 """What both kinds of gradient boosting share: rounds, early stopping, predictions, storing."""
 
+import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
-from gputree.backends.contract import Backend
 from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
-from gputree.boosting.rounds import Objective, Recipe, Rounds
-from gputree.boosting.watch import Watch
+from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
+from gputree.boosting.rounds import Recipe, Rounds
+from gputree.boosting.watch import Sums, Watch
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
 from gputree.data.weights import read_weights
-from gputree.dtypes import Array, HostArray
-from gputree.ensembles.base import Ensemble, Run
+from gputree.dtypes import HostArray
+from gputree.ensembles.base import Ensemble, Run, shown
 from gputree.ensembles.callbacks import with_callbacks
 from gputree.ensembles.draws import content_order
-from gputree.ensembles.members import Member
+from gputree.ensembles.members import Member, rows_of
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
-from gputree.estimators.base import TreeEstimator, checked, like
-from gputree.estimators.explainable import Explainable
+from gputree.estimators.base import TreeEstimator, checked
 from gputree.estimators.growing import Growing
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import IDENTITY, Plan
@@ -34,6 +35,7 @@ from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
 from gputree.prediction import sum_leaves
 from gputree.tree.stack import Stack
+from gputree.tree.tree import Tree
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
 LEVEL_RIDGE = 10.0  # groups of levels are chosen from many, so they need more to be believed
@@ -47,12 +49,21 @@ class BoostRun(Run):
     weight: HostArray | None = None
     start: HostArray = field(default_factory=lambda: np.empty(0))  # (outputs,)
     named: Named | None = None
-    validation: tuple[Table, HostArray] | None = None
+    own: OwnLoss | None = None  # of the user
+    validation: tuple[Table, HostArray, HostArray] | None = None  # rows, target, weights
+
+    def kept_rounds(self) -> Iterator[list[Tree]]:
+        """The trees of each round of an earlier fit."""
+        n = self.trees_a_step
+        for begin in range(0, len(self.kept), n):
+            yield [member.tree for member in self.kept[begin : begin + n]]
 
 
-class GradientBoosting(Explainable, Ensemble):
+class GradientBoosting(Ensemble):
     """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
 
+    LOSSES: ClassVar[tuple[str, ...]]  # by name
+    loss: Any
     learning_rate: float
     max_depth: int | None
     max_leaf_nodes: int | None
@@ -89,6 +100,7 @@ class GradientBoosting(Explainable, Ensemble):
         *,
         X_val: Any = None,
         y_val: Any = None,
+        sample_weight_val: Any = None,
         callbacks: Any = None,
     ) -> Self:
         """Fit the rounds on the rows of X with target y.
@@ -105,6 +117,8 @@ class GradientBoosting(Explainable, Ensemble):
             A row of weight 2 counts as two rows; one of weight 0 is left out.
         X_val, y_val : table and target, optional
             Other rows, on which to watch the loss and to stop early.
+        sample_weight_val : array-like, optional
+            Their weights.
         callbacks : list of functions, optional
             Each is called after every tree with a `gputree.ensembles.callbacks.TreeDone`; the
             fit ends when one of them returns True.
@@ -117,6 +131,10 @@ class GradientBoosting(Explainable, Ensemble):
         self._check_parameters()
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; give both of them, or none")
+        if X_val is None and sample_weight_val is not None:
+            raise ValueError(
+                "sample_weight_val weighs the rows of X_val; give X_val and y_val, too"
+            )
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         dataset, weight = stem._read(X, sample_weight)
@@ -126,15 +144,26 @@ class GradientBoosting(Explainable, Ensemble):
         target, weight, learned = self._read_target(given, dataset.n_rows, weight)
         run = self._begin(Growing(stem, dataset, target, weight), stem)
         run = BoostRun(**vars(run), target=target, weight=weight)
+        run.shown = shown(X, given, sample_weight)
         run.trees_a_step = self._n_outputs(learned)
         run.learned |= learned
         self._check_warm(learned)
-        run.named = self._named(target, _counted(weight, target), learned)
+        run.own = self._own_loss(learned)
+        run.named = self._loss_of(target, _counted(weight, target), learned)
         if X_val is not None:
-            schema = dataset.schema
-            table = read_table(X_val, like=schema)
-            run.validation = table, self._validation_target(y_val, table.n_rows, learned)
+            stem._keep_columns(X, dataset)
+            table = self._read_other(X_val, stem)
+            other = self._validation_target(y_val, table.n_rows, learned)
+            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
+            run.validation = table, other, _counted(weight_val, other)
         return self._run(run, X, callbacks, start)
+
+    def _read_other(self, X: Any, stem: TreeEstimator) -> Table:
+        """Other rows of the columns that the stem has read."""
+        twin = copy.copy(self)  # which is not fitted before the end
+        for name in ("n_features_in_", "feature_names_in_"):
+            twin._set_or_delete(name, stem)
+        return read_table(checked(twin, X), like=stem.schema_)
 
     # What classifiers and regressors fill in.
 
@@ -149,16 +178,12 @@ class GradientBoosting(Explainable, Ensemble):
         raise NotImplementedError
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
-        """The loss."""
+        """The loss, where it has a name."""
         raise NotImplementedError
 
     def _n_outputs(self, learned: dict[str, Any]) -> int:
         """How many trees a round has."""
         return 1
-
-    def _objective(self, y: HostArray) -> Objective | None:
-        """A loss of the user's own."""
-        return None
 
     # Predictions.
 
@@ -207,15 +232,11 @@ class GradientBoosting(Explainable, Ensemble):
             Their weights.
         """
         check_is_fitted(self)
-        if callable(getattr(self, "loss", None)):
-            raise ValueError(
-                "loss is a function of slopes, whose mean loss is not known; use staged_predict"
-            )
         table = self._table(X)
         learned = dict(vars(self))
         target = self._validation_target(y, table.n_rows, learned)
         weight = _counted(read_weights(sample_weight, table.n_rows), target)
-        named = self._named(target, weight, learned)
+        named = self._loss_of(target, weight, learned)
         for raw in self._staged_raw(table):
             yield named.mean(target, weight, raw)
 
@@ -238,10 +259,7 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _stack(self) -> Stack:
         columns = [at % len(self._start) for at in range(len(self._members))]
-        return self._members.stack([member.tree.value for member in self._members], columns)
-
-    def _backend_for(self, table: Table) -> Backend:
-        return self._at()._backend_for(table)
+        return self._members.stack(lambda tree: tree.value, columns)
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         return self._stack(), self._start
@@ -267,12 +285,6 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _has_outputs(self) -> bool:
         return len(self._start) > 1
-
-    def _checked(self, X: Any) -> Any:
-        return checked(self, X)
-
-    def _like(self, X: Any, result: HostArray) -> Array:
-        return like(X, result)
 
     def _n_steps(self) -> int:
         return len(self._members) // len(self._start)
@@ -314,6 +326,17 @@ class GradientBoosting(Explainable, Ensemble):
         parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
         parameters.real("tol", self.tol, 0.0)
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
+        if not callable(self.loss):
+            refuse_forgotten(self.loss)
+            parameters.one_of("loss", self.loss, dict.fromkeys(self.LOSSES))
+
+    def _own_loss(self, learned: dict[str, Any]) -> OwnLoss | None:
+        return OwnLoss(self.loss, self._n_outputs(learned)) if callable(self.loss) else None
+
+    def _loss_of(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+        refuse_forgotten(self.loss)
+        own = self._own_loss(learned)
+        return self._named(y, weight, learned) if own is None else own.named()
 
     def _check_warm(self, learned: dict[str, Any]) -> None:
         if not (self.warm_start and hasattr(self, "_members")):
@@ -383,23 +406,23 @@ class GradientBoosting(Explainable, Ensemble):
             y,
             run.weight,
             raw,
-            self._objective(y) or named.loss,
+            named.loss if run.own is None else run.own.objective(y),
             self._recipe(run),
             named.refine,
             inside,
             None if order is None else _places(order, len(y)),
         )
-        watch = self._watch(run, rounds, is_held_out)
+        watch, sums = self._watch(run, rounds, is_held_out)
         run.learned["_watched"] = None if watch is None else watch.errors
         begin = len(run.kept) // run.trees_a_step
         for number in range(begin, self.n_estimators):
-            trees = rounds.next(number)
-            run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
-            error = None if watch is None else watch.after(trees)
-            for tree in trees:
-                yield Member(tree), error
             if watch is not None and watch.has_ended:
                 break
+            trees = rounds.next(number)
+            run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
+            error = None if watch is None else watch.after(sums(trees))
+            for tree in trees:
+                yield Member(tree), error
 
     def _held_out(self, run: "BoostRun", order: HostArray | None) -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""
@@ -436,33 +459,26 @@ class GradientBoosting(Explainable, Ensemble):
 
     def _watch(
         self, run: "BoostRun", rounds: Rounds, is_held_out: HostArray | None
-    ) -> Watch | None:
-        """Who looks at the loss on rows that no tree has seen."""
+    ) -> tuple[Watch | None, Callable[[list[Tree]], HostArray]]:
+        """Who looks at the loss on rows that no tree has seen, and what trees add up to there."""
         assert run.named is not None
+        if run.validation is None and is_held_out is None:
+            return None, Sums(run.growing.backend, [], run.start).add
         patience = (self.n_iter_no_change if self.early_stopping else None), float(self.tol)
         if run.validation is not None:
-            table, y = run.validation
-            backend, weight = run.growing.backend, np.ones(len(y))
-            raw = np.tile(run.start[:, None], (1, len(y)))
-            if run.kept:
-                raw = np.ascontiguousarray(sum_leaves(backend, self._stack(), table, self._start).T)
-
-            def sums(trees: list[Any]) -> HostArray:
-                for output, tree in enumerate(trees):
-                    raw[output] += tree.value[backend.apply(tree, table), 0]
-                return raw
-
-            return Watch(run.named.mean, y, weight, sums, *patience)
-        if is_held_out is None:
-            return None
-        y, weight = run.target[is_held_out], _counted(run.weight, run.target)[is_held_out]
-        return Watch(
-            run.named.mean,
-            y,
-            weight,
-            lambda trees: rounds.predictions()[:, is_held_out],
-            *patience,
-        )
+            table, y, weight = run.validation
+            tables = [table]
+        else:
+            y = run.target[is_held_out]
+            weight = _counted(run.weight, run.target)[is_held_out]
+            tables = _held_out_rows(run.growing.dataset, is_held_out) if run.kept else []
+        watch = Watch(run.named.mean, y, weight, *patience)
+        sums = Sums(run.growing.backend, tables, run.start)
+        for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
+            watch.after(sums.add(trees))
+        if run.validation is not None:
+            return watch, sums.add
+        return watch, lambda trees: rounds.predictions()[:, is_held_out]
 
     def _ended(self, run: Run) -> None:
         """Whole rounds only, and with early stopping up to the best one."""
@@ -470,7 +486,8 @@ class GradientBoosting(Explainable, Ensemble):
         n_rounds = len(run.members) // n
         errors = run.learned.get("_watched")
         if self.early_stopping and errors:
-            n_rounds = min(n_rounds, int(np.argmin(errors)) + 1)
+            n_best = int(np.argmin(errors)) + 1 - n_kept // n
+            n_rounds = min(n_rounds, max(0, n_best))
         del run.members[n_rounds * n :]
         if not n_kept and not run.members:
             raise ValueError("no round was finished")
@@ -493,6 +510,15 @@ class GradientBoosting(Explainable, Ensemble):
 
 def _counted(weight: HostArray | None, y: HostArray) -> HostArray:
     return np.ones(len(y)) if weight is None else weight
+
+
+def _held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table]:
+    assert is_held_out is not None
+    first, tables = 0, []
+    for part in dataset.parts():
+        tables.append(rows_of(part, np.flatnonzero(is_held_out[first : first + part.n_rows])))
+        first += part.n_rows
+    return [table for table in tables if table.n_rows]
 
 
 def _places(order: HostArray, n_rows: int) -> HostArray:

@@ -1,11 +1,28 @@
 """The loss on rows that no tree has seen, round after round."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gputree.backends.contract import Backend
+from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
+
+
+class Sums:
+    """What trees add up to on the rows of tables, (outputs, rows)."""
+
+    def __init__(self, backend: Backend, tables: Sequence[Table], start: HostArray) -> None:
+        self._backend, self._tables = backend, tables
+        self._raw = np.tile(start[:, None], (1, sum(table.n_rows for table in tables)))
+
+    def add(self, trees: Sequence[Tree]) -> HostArray:
+        """The sums with the trees of one more round."""
+        for output, tree in enumerate(trees):
+            leaf = [self._backend.apply(tree, table) for table in self._tables]
+            self._raw[output] += tree.value[np.concatenate(leaf), 0]
+        return self._raw
 
 
 class Watch:
@@ -16,20 +33,18 @@ class Watch:
         mean: Callable[[HostArray, HostArray, HostArray], float],
         y: HostArray,
         weight: HostArray,
-        sums: Callable[[list[Tree]], HostArray],
         patience: int | None,
         tol: float,
     ) -> None:
-        """`sums` gives what all trees add up to, (outputs, rows), once some more are there."""
-        self._mean, self._y, self._weight, self._sums = mean, y, weight, sums
+        self._mean, self._y, self._weight = mean, y, weight
         self._patience, self._tol = patience, tol
         self._best = np.inf
         self._rounds_since = 0
         self.errors: list[float] = []
 
-    def after(self, trees: list[Tree]) -> float:
-        """The loss after one more round."""
-        error = self._mean(self._y, self._weight, self._sums(trees))
+    def after(self, raw: HostArray) -> float:
+        """The loss after one more round, with what all trees add up to, (outputs, rows)."""
+        error = self._mean(self._y, self._weight, raw)
         self.errors.append(error)
         if error < self._best - self._tol:
             self._best, self._rounds_since = error, 0

@@ -9,7 +9,7 @@ from gputree.arrays import to_numpy
 from gputree.dtypes import HostArray
 
 
-def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
+def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> HostArray | None:
     """Weights as float64, checked; None where all rows weigh the same by default."""
     if sample_weight is None:
         return None
@@ -19,12 +19,12 @@ def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
             raise TypeError(f"dtype {weight.dtype} is not real")
         weight = weight.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight has dtype {weight.dtype}; pass numbers") from error
+        raise ValueError(f"{name} has dtype {weight.dtype}; pass numbers") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight has shape {weight.shape}; one weight a row is needed: ({n_rows},)"
+            f"{name} has shape {weight.shape}; one weight a row is needed: ({n_rows},)"
         )
     for is_bad, what in [
         (~np.isfinite(weight), "NaN or infinite"),
@@ -32,11 +32,11 @@ def read_weights(sample_weight: Any, n_rows: int) -> HostArray | None:
     ]:
         if is_bad.any():
             row = int(is_bad.argmax())
-            raise ValueError(f"sample_weight[{row}] is {what}; weights are finite and at least 0")
+            raise ValueError(f"{name}[{row}] is {what}; weights are finite and at least 0")
     if not weight.any():
-        raise ValueError("sample_weight is zero everywhere; at least one row needs a weight")
+        raise ValueError(f"{name} is zero everywhere; at least one row needs a weight")
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if not math.isfinite(total):
-        raise ValueError("the sum of sample_weight overflows; divide the weights by their maximum")
+        raise ValueError(f"the sum of {name} overflows; divide the weights by their maximum")
     return weight

@@ -5,7 +5,8 @@ import math
 import operator
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -29,9 +30,16 @@ from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.export.plan import MEDIAN, SAMME, SUM, VOTES, Plan, may_stop
+from gputree.prediction import sum_leaves
+from gputree.tree.stack import Stack
 
 LEAST_WEIGHT = float(np.finfo(np.float64).eps)  # of a row, as a share of all: none is forgotten
 LOSSES = ("linear", "square", "exponential")
+NO_SHAPLEY = (
+    "AdaBoostRegressor has no Shapley values: it answers with the median of its trees, which is "
+    "not a sum over them; explain a GradientBoostingRegressor or RandomForestRegressor, or a tree "
+    "of estimators_"
+)
 
 
 class AdaBoost(Ensemble):
@@ -250,8 +258,7 @@ feature_names_in_, missing_, backend_, device_
 
     def predict(self, X: Any) -> Array:
         """The class of the largest total say; the first in `classes_` if several have it."""
-        *_, said = self._staged_say(X)
-        return like(X, self._labels(said))
+        return like(X, self._labels(self._said(X)))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The predictions of the first one, two, ... trees."""
@@ -263,8 +270,7 @@ feature_names_in_, missing_, backend_, device_
 
         With two classes, that for the second less that for the first, (n_rows,).
         """
-        *_, said = self._staged_say(X)
-        return like(X, self._decision(said))
+        return like(X, self._decision(self._said(X)))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The decision function of the first one, two, ... trees."""
@@ -273,8 +279,7 @@ feature_names_in_, missing_, backend_, device_
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities that follow from the decision function by softmax."""
-        *_, said = self._staged_say(X)
-        return like(X, self._shares(said))
+        return like(X, self._shares(self._said(X)))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """The probabilities by the first one, two, ... trees."""
@@ -283,8 +288,47 @@ feature_names_in_, missing_, backend_, device_
 
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
-        *_, said = self._staged_say(X)
-        return like(X, np.log(self._shares(said)))
+        return like(X, np.log(self._shares(self._said(X))))
+
+    def _said(self, X: Any) -> HostArray:
+        """The mean say for each class by all trees, (rows, classes)."""
+        if self._is_divided:  # a vote is that of the mean of several leaves
+            *_, said = self._staged_say(X)
+            return said
+        table = self._table(X)
+        total = sum_leaves(self._backend_for(table), self._stack(), table, missing=self.missing_)
+        return total / self._norm
+
+    @property
+    def _is_divided(self) -> bool:
+        """Whether a row may end in several leaves of a tree."""
+        check_is_fitted(self)
+        return self.missing_ == "fractional" and any(
+            may_stop(member.tree).any() for member in self._members
+        )
+
+    @property
+    def _norm(self) -> float:
+        return functools.reduce(operator.add, self.estimator_weights_.tolist())
+
+    def _stack(self) -> Stack:
+        say = iter(self.estimator_weights_.tolist())
+        return self._members.stack(lambda tree: self._votes(values_of(self._stem, tree), next(say)))
+
+    def _has_outputs(self) -> bool:
+        return self.n_classes_ != 2
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        """Shapley values are those of the decision function."""
+        if self._is_divided:
+            raise ValueError(
+                "Shapley values: missing='fractional' divides a row among leaves, and its vote is "
+                "not a sum over them; fit with missing='direction', 'category' or 'surrogate'"
+            )
+        stack = self._stack()
+        decision = self._decision(stack.value / self._norm).reshape(len(stack.value), -1)
+        stack = replace(stack, value=decision, n_outputs=decision.shape[1])
+        return stack, np.zeros(stack.n_outputs)
 
     def _staged_say(self, X: Any) -> Iterator[HostArray]:
         """The mean say for each class after each tree, (rows, classes); in the trees' order."""
@@ -307,7 +351,7 @@ feature_names_in_, missing_, backend_, device_
         trees = tuple(member.tree for member in self._members)
         values = [values_of(self._stem, tree) for tree in trees]
         say = self.estimator_weights_
-        is_divided = self.missing_ == "fractional" and any(may_stop(tree).any() for tree in trees)
+        is_divided = self._is_divided
         if not is_divided:  # each node has its vote already
             values = [
                 self._votes(own, weight) for own, weight in zip(values, say.tolist(), strict=True)
@@ -320,7 +364,7 @@ feature_names_in_, missing_, backend_, device_
             tuple(values),
             (0,) * len(trees),
             np.zeros(self.n_classes_),
-            divisor=functools.reduce(operator.add, say.tolist()),
+            divisor=self._norm,
             link=SAMME,
             combine=VOTES if is_divided else SUM,
             say=say,
@@ -460,11 +504,23 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         for n in range(1, every.shape[1] + 1):
             yield like(X, self._median(every[:, :n]))
 
+    @property
+    def shap_values(self) -> NoReturn:
+        """Not there: a median is not a sum over trees."""
+        raise AttributeError(NO_SHAPLEY)
+
+    @property
+    def expected_value_(self) -> NoReturn:
+        """Not there: a median is not a sum over trees."""
+        raise AttributeError(NO_SHAPLEY)
+
     def _every(self, X: Any) -> HostArray:
         """What each tree says, (rows, trees)."""
         table = self._table(X)
-        found = answers(self._at(), self._members, table)
-        return np.stack([each[:, 0] for each in found], axis=1)
+        return sum_leaves(self._backend_for(table), self._stack(), table, missing=self.missing_)
+
+    def _stack(self) -> Stack:
+        return self._members.stack(lambda tree: tree.value, range(len(self._members)))
 
     def _plan(self) -> Plan:
         check_is_fitted(self)

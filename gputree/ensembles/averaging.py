@@ -14,13 +14,15 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
 from gputree.ensembles.inspection import permutation_importances, proximities
-from gputree.ensembles.members import Member, added, answers, values_of
+from gputree.ensembles.members import Member, answers, values_of
 from gputree.ensembles.out_of_bag import OutOfBag, OutOfBagResult
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.growing import Growing
-from gputree.export.plan import Plan, on_all_columns
+from gputree.export.plan import Plan
+from gputree.prediction import sum_leaves
+from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 HOW_TO_SPARE = "set bootstrap=True or max_samples"  # rows that a tree does not see
@@ -225,7 +227,7 @@ class Averaging(Ensemble):
             type(self).__name__,
             self.schema_,
             self.missing_,
-            tuple(on_all_columns(member.tree, member.columns) for member in self._members),
+            tuple(member.whole for member in self._members),
             values,
             (0,) * len(values),
             np.zeros(values[0].shape[1]),
@@ -236,7 +238,17 @@ class Averaging(Ensemble):
     def _mean(self, X: Any) -> HostArray:
         """The mean of what the trees answer, added in their order."""
         table = self._table(X)
-        return added(self._at(), self._members, table) / len(self._members)
+        backend = self._backend_for(table)
+        total = sum_leaves(backend, self._stack(), table, missing=self.missing_)
+        return total / len(self._members)
+
+    def _stack(self) -> Stack:
+        return self._members.stack(lambda tree: values_of(self._stem, tree))
+
+    def _added_up(self) -> tuple[Stack, HostArray]:
+        n = len(self._members)
+        stack = self._members.stacked(lambda tree: values_of(self._stem, tree) / n)
+        return stack, np.zeros(stack.n_outputs)
 
     def _staged_mean(self, X: Any) -> Iterator[HostArray]:
         """The mean of the first one, two, ... trees."""
@@ -270,10 +282,18 @@ class AveragingClassifier(ClassifierMixin, Averaging):
         """The mean over all trees of the class shares in each row's leaf."""
         return like(X, self._mean(X))
 
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """The mean class shares of the first one, two, ... trees."""
+        for mean in self._staged_mean(X):
+            yield like(X, mean)
+
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return like(X, np.log(self._mean(X)))
+
+    def _has_outputs(self) -> bool:
+        return True
 
 
 class AveragingRegressor(RegressorMixin, Averaging):
@@ -294,6 +314,9 @@ class AveragingRegressor(RegressorMixin, Averaging):
         """What the first one, two, ... trees predict."""
         for mean in self._staged_mean(X):
             yield like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
+
+    def _has_outputs(self) -> bool:
+        return self.n_outputs_ > 1
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

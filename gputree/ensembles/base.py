@@ -4,30 +4,35 @@ import copy
 import os
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
-from gputree.ensembles.members import Estimators, Member, Members, walk
+from gputree.ensembles.interrupts import interruptions_as_such
+from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
+from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
+from gputree.prediction import leaves_of
 from gputree.progress import Progress
+from gputree.tree.stack import Stack
 
 
 @dataclass
@@ -41,13 +46,14 @@ class Run:
     members: list[Member] = field(default_factory=list)
     learned: dict[str, Any] = field(default_factory=dict)  # attributes of the ensemble
     trees_a_step: int = 1  # that make one of n_estimators
+    shown: dict[str, Any] = field(default_factory=dict)  # to scikit-learn's callbacks
 
     @property
     def everyone(self) -> list[Member]:
         return self.kept + self.members
 
 
-class Ensemble(CallbackSupportMixin, Exportable, Reported):
+class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     """Many trees on one table."""
 
     # Parameters that cannot change a model, so they are no part of it.
@@ -89,7 +95,9 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         growing = Growing(stem, X, y, sample_weight)
-        return self._run(self._begin(growing, stem), X, callbacks, start)
+        run = self._begin(growing, stem)
+        run.shown = shown(X, y, sample_weight)
+        return self._run(run, X, callbacks, start)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row of X reaches in each tree, (n_rows, n_trees)."""
@@ -166,6 +174,10 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
     def _ended(self, run: Run) -> None:
         """Put together what is learned when all trees are there."""
 
+    def _stack(self) -> Stack:
+        """The trees one after another, with what their nodes add to predictions."""
+        raise NotImplementedError
+
     def _extras(self) -> dict[str, HostArray]:
         """Arrays of the model besides those of the trees."""
         return {}
@@ -185,16 +197,33 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
     # Steps of a fit.
 
     def _run(self, run: Run, X: Any, callbacks: Any, start: float) -> Self:
-        self._fill(run, callbacks)
+        listeners = Listeners(self, callbacks, self._n_to_come(run), run.shown)
+        self._fill(run, listeners, lambda: self._so_far(run, X, start))
         run.growing.backend.release()
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
         self._keep(run, X, start)
+        listeners.end()
         return self
+
+    def _n_to_come(self, run: Run) -> int:
+        return self.n_estimators * run.trees_a_step - len(run.kept)
+
+    def _so_far(self, run: Run, X: Any, start: float) -> dict[str, Any] | None:
+        """What the model would have learned if its fit ended here; None within a step."""
+        if len(run.members) % run.trees_a_step:
+            return None
+        twin = copy.copy(self)
+        done = replace(run, members=list(run.members), learned=dict(run.learned))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few trees, of which there will be more
+            twin._ended(done)
+        twin._keep(done, X, start)
+        return dict(vars(twin))
 
     def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
         """A new run, or one that goes on from the trees that there are."""
         if not (self.warm_start and hasattr(self, "_members")):
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = parameters.seed(self.random_state)
             return Run(growing, stem, seed, [])
         n = self._n_steps()
         if self.n_estimators < n:
@@ -218,23 +247,23 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
             )
         return Run(growing, stem, self._seed, list(self._members))
 
-    def _fill(self, run: Run, callbacks: Any) -> None:
+    def _fill(self, run: Run, listeners: Listeners, so_far: Callable[[], Any]) -> None:
         """Grow the trees of a run, telling of each."""
         n, n_kept = self.n_estimators * run.trees_a_step, len(run.kept)
         for name, value in run.growing.learned.items():
             setattr(run.stem, name, value)
         run.stem.missing_ = run.stem.missing
         run.stem.max_features_ = run.growing.rules.n_drawn
-        listeners = Listeners(self, callbacks, n - n_kept)
         progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
         try:
-            for member, error in self._steps(run):
-                run.members.append(member)
-                progress.step()
-                number = n_kept + len(run.members) - 1
-                times = progress.seconds, progress.seconds_left
-                if listeners.tell(TreeDone(number, n, *times, member.tree, error)):
-                    break
+            with interruptions_as_such():
+                for member, error in self._steps(run):
+                    run.members.append(member)
+                    progress.step()
+                    number = n_kept + len(run.members) - 1
+                    times = progress.seconds, progress.seconds_left
+                    if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
+                        break
         except KeyboardInterrupt:
             if not run.everyone:
                 raise
@@ -246,7 +275,6 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
         finally:
             progress.end()
         self._ended(run)
-        listeners.end()
 
     def _keep(self, run: Run, X: Any, start: float) -> None:
         """Write what a run has learned."""
@@ -306,4 +334,21 @@ class Ensemble(CallbackSupportMixin, Exportable, Reported):
     def _leaves(self, X: Any) -> HostArray:
         """The leaf of each row in each tree, on the host."""
         table = self._table(X)
-        return np.stack([node for node, _ in walk(self._at(), self._members, table)], axis=1)
+        found = leaves_of(self._backend_for(table), self._stack(), table, self.missing_)
+        return found.astype(np.int64)
+
+    def _backend_for(self, table: Table) -> Any:
+        return self._at()._backend_for(table)
+
+    def _checked(self, X: Any) -> Any:
+        return checked(self, X)
+
+    def _like(self, X: Any, result: HostArray) -> Array:
+        return like(X, result)
+
+
+def shown(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+    """The rows of a fit as scikit-learn's callbacks see them; a Dataset cannot be predicted."""
+    if isinstance(X, Dataset):
+        return {}
+    return {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}

@@ -64,27 +64,32 @@ Callback: TypeAlias = Callable[[TreeDone], Any]
 class Listeners:
     """The callbacks of one fit."""
 
-    def __init__(self, estimator: Any, callbacks: Any, n_new: int) -> None:
+    def __init__(self, estimator: Any, callbacks: Any, n_new: int, shown: dict[str, Any]) -> None:
+        """`shown` is what scikit-learn's callbacks see of the rows: X, y and metadata."""
         self._callbacks = _checked(callbacks)
-        self._estimator = estimator
+        self._all = {"estimator": estimator, **shown}
         self._context: Any = None
         if getattr(estimator, "_skl_callbacks", None):
             self._context = estimator._init_callback_context(max_subtasks=n_new)
-            self._context.call_on_fit_task_begin(estimator=estimator)
+            self._context.call_on_fit_task_begin(**self._all)
 
-    def tell(self, done: TreeDone) -> bool:
-        """Tell everyone of a tree; whether anyone wants it to be the last."""
+    def tell(self, done: TreeDone, so_far: Callable[[], dict[str, Any] | None]) -> bool:
+        """Tell everyone of a tree; whether anyone wants it to be the last.
+
+        `so_far` has the attributes of the model as it is now, for those who want to predict.
+        """
         stops = [callback(done) is True for callback in self._callbacks]
         if self._context is not None:
             own = self._context.subcontext(task_name="tree")
-            own.call_on_fit_task_begin(estimator=self._estimator)
-            stops.append(bool(own.call_on_fit_task_end(estimator=self._estimator)))
+            own.call_on_fit_task_begin(**self._all)
+            stop = own.call_on_fit_task_end(**self._all, reconstruction_attributes=so_far)
+            stops.append(bool(stop))
         return any(stops)
 
     def end(self) -> None:
         """Tell scikit-learn's callbacks that all is done."""
         if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator)
+            self._context.call_on_fit_task_end(**self._all, reconstruction_attributes={})
 
 
 def _checked(callbacks: Any) -> list[Callback]:

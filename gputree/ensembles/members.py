@@ -1,9 +1,7 @@
 """The trees of an ensemble: where rows end in them, what they answer, and each as an estimator."""
 
 import copy
-import functools
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -15,7 +13,8 @@ from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import class_shares
-from gputree.prediction import sum_leaves, values_at
+from gputree.export.plan import on_all_columns
+from gputree.prediction import values_at
 from gputree.pruning.report import PruningReport
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -36,6 +35,11 @@ class Member:
             return table
         return Table(tuple(table.columns[at] for at in self.columns.tolist()), table.n_rows)
 
+    @property
+    def whole(self) -> Tree:
+        """The tree with features numbered as in the whole table."""
+        return on_all_columns(self.tree, self.columns)
+
     def importances(self, n_features: int) -> HostArray:
         """The share of each feature of the whole table in what the splits gained."""
         if self.columns is None:
@@ -49,11 +53,20 @@ class Members(list[Member]):
 
     _stack: Stack | None = None
 
-    def stack(self, values: Sequence[HostArray], columns: Sequence[int] | None = None) -> Stack:
+    def stack(
+        self, values: Callable[[Tree], HostArray], columns: Sequence[int] | None = None
+    ) -> Stack:
         """The trees with what their nodes add to which output, put together at the first call."""
         if self._stack is None:
-            self._stack = Stack.of([member.tree for member in self], values, columns)
+            self._stack = self.stacked(values, columns)
         return self._stack
+
+    def stacked(
+        self, values: Callable[[Tree], HostArray], columns: Sequence[int] | None = None
+    ) -> Stack:
+        """The same, put together anew."""
+        trees = [member.whole for member in self]
+        return Stack.of(trees, [values(tree) for tree in trees], columns)
 
     def __reduce__(self) -> tuple[type["Members"], tuple[list[Member]]]:
         """Copies put the trees together again."""
@@ -63,10 +76,7 @@ class Members(list[Member]):
 def walk(
     stem: TreeEstimator, members: Iterable[Member], table: Table
 ) -> Iterator[tuple[HostArray, Ends | None]]:
-    """Where the rows of a table end, tree by tree: see `TreeEstimator._walk`.
-
-    All predictions of ensembles go through here.
-    """
+    """Where the rows of a table end, tree by tree: see `TreeEstimator._walk`."""
     for member in members:
         yield stem._walk_table(member.tree, member.of(table), stem.missing_)
 
@@ -83,14 +93,6 @@ def answers_in_parts(stem: TreeEstimator, member: Member, dataset: Dataset) -> H
     return np.concatenate(
         [found for part in dataset.parts() for found in answers(stem, [member], part)]
     )
-
-
-def added(stem: TreeEstimator, members: Members, table: Table) -> HostArray:
-    """What the trees say of the rows, added up in their order; (rows, outputs)."""
-    if any(member.columns is not None for member in members):
-        return functools.reduce(operator.add, answers(stem, members, table))
-    stack = members.stack([values_of(stem, member.tree) for member in members])
-    return sum_leaves(stem._backend_for(table), stack, table, missing=stem.missing_)
 
 
 def values_of(stem: TreeEstimator, tree: Tree) -> HostArray:

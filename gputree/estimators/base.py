@@ -9,7 +9,7 @@ import array_api_compat
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gputree.arrays import is_foreign
@@ -323,7 +323,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             min_score=score_floor(decrease, channels, total),
             splits_without_gain=formula != "corrected",
             n_drawn=parameters.n_drawn(self.max_features, n_features),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=parameters.seed(self.random_state),
             missing=self.missing,
             surrogates=Style(self.max_surrogates, 2 if self.surrogate_style == "rpart" else 0),
             is_multiway=self.nominal == "multiway",

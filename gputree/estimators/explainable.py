@@ -36,8 +36,9 @@ class Explainable:
     def shap_values(self, X: Any, method: str = "path", background: Any = None) -> Array:
         """What each feature adds to the prediction of each row, as Shapley values.
 
-        They explain probabilities of a classifier and the values of a regression. Together with
-        what is expected, they add up to the prediction.
+        They explain probabilities of a classifier and the values of a regression, or what the
+        trees add up to: the decision function of boosting, the logarithm that a Poisson regression
+        predicts. Together with what is expected, they add up to it.
 
         Parameters
         ----------
@@ -53,7 +54,8 @@ class Explainable:
         Returns
         -------
         array of shape (n_rows, n_features), or (n_rows, n_features, n_classes or n_outputs)
-            The first for a regression with one output.
+            The first for a regression with one output, and for the decision function of two
+            classes.
 
         Examples
         --------

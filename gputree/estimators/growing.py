@@ -89,15 +89,18 @@ class Growing:
     def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
         """A tree for each target, by the random draws of its seed, in their order.
 
-        As many are grown together as the budget has room for the codes of their rows.
+        As many are grown together as the budget has room for the codes of their rows; fewer at
+        first where that costs nothing, so that some are there soon.
         """
         pairs = zip(targets, seeds, strict=True)
         dataset = self.dataset
         n_bytes = dataset.n_rows * dataset.n_features * dataset.bins.code_bytes
         n_fitting = min(self.budget // n_bytes, MOST_TOGETHER)
         at_once = max(n_fitting, 2 * self.backend.n_lanes)
-        while batch := list(itertools.islice(pairs, at_once)):
+        n = 2 * self.backend.n_lanes if self.backend.grows_whole else at_once
+        while batch := list(itertools.islice(pairs, n)):
             yield from self._grow_together(batch)
+            n = min(2 * n, at_once)
 
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""

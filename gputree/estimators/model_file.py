@@ -53,6 +53,8 @@ def params_to_plain(estimator: Any) -> Any:
         params["pruning"] = methods.to_data(params["pruning"])
     if callable(params.get("oob_score")):
         params["oob_score"] = True  # nor is a function
+    if callable(params.get("loss")):
+        params["loss"] = "function"  # a loaded model predicts, and wants a new one to be fitted
     base = params.get("estimator")
     if base is not None:
         params["estimator"] = {"kind": type(base).__name__, "params": params_to_plain(base)}

@@ -5,6 +5,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
 
@@ -99,6 +100,18 @@ def n_drawn(value: Any, n_features: int) -> int:
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
         "or None is needed"
     )
+
+
+def seed(random_state: Any) -> int:
+    """A seed by scikit-learn's rules: the next number of a generator, where one is given."""
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r}: an integer from 0 to 2**32 - 1, a RandomState or None "
+            "is needed"
+        ) from error
+    return int(generator.randint(2**31 - 1))
 
 
 def budget(value: Any) -> int:

@@ -124,7 +124,8 @@ def class_factors(
 
 
 def _weight_factors(class_weight: Any, classes: HostArray, number: HostArray) -> HostArray:
-    if not isinstance(class_weight, (dict, str)):
+    is_known = isinstance(class_weight, dict) or class_weight == "balanced"
+    if not is_known:
         raise ValueError(
             f"class_weight={class_weight!r}: a dict of label and weight, 'balanced' or None is "
             "needed"

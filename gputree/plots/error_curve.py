@@ -118,6 +118,6 @@ def _draw(curve: HostArray, label: str, model: Ensemble, ax: Any) -> Any:
 
 def _measure(model: Ensemble) -> str:
     if isinstance(model, GradientBoosting):
-        loss = getattr(model, "loss", "deviance")
-        return f"mean loss ({str(loss).replace('_', ' ')})"
+        loss = "of one's own" if callable(model.loss) else model.loss.replace("_", " ")
+        return f"mean loss ({loss})"
     return "share of wrong rows" if hasattr(model, "classes_") else "mean squared error"

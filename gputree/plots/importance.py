@@ -156,8 +156,8 @@ def _by_impurity(model: Any) -> Importances:
 def _by_shapley(model: Any, X: Any) -> Importances:
     if not hasattr(model, "shap_values"):
         raise ValueError(
-            f"{type(model).__name__} has no Shapley values; use kind='permutation', or a single "
-            "tree or gradient boosting"
+            f"{type(model).__name__} has no Shapley values; use kind='permutation', or another "
+            "model"
         )
     size = np.abs(np.asarray(model.shap_values(X)))
     size = size.sum(axis=2) if size.ndim == 3 else size

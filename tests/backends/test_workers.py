@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gputree.backends import workers
 from gputree.backends.workers import LEAST_WORK, Workers, available_cores
 
 
@@ -65,3 +66,22 @@ def test_little_work_is_not_shared_out(work, n_ranges):
     Workers(2).run(lambda begin, end: found.append((begin, end)), 1000, work=work)
     assert len(found) == n_ranges
     assert sum(end - begin for begin, end in found) == 1000
+
+
+def test_after_an_error_here_the_others_begin_nothing_more(monkeypatch):
+    begun, is_told = [], threading.Event()
+    wait = workers.wait
+    monkeypatch.setattr(workers, "wait", lambda others: (is_told.set(), wait(others)))
+
+    def work(item):
+        begun.append(item)
+        if threading.current_thread() is threading.main_thread():
+            meeting.wait()
+            raise KeyboardInterrupt
+        meeting.wait()
+        is_told.wait(timeout=20)
+
+    meeting = threading.Barrier(2, timeout=20)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).map(work, range(50))
+    assert len(begun) == 2

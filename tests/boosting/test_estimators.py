@@ -151,7 +151,7 @@ def test_monotone_predictions_never_turn():
         ),
     ):
         model.fit(X, target)
-        raw = model.predict if hasattr(model, "loss") else model.decision_function
+        raw = getattr(model, "decision_function", model.predict)
         for row in X[:20]:
             for column, way in ((0, 1), (1, -1)):
                 line = np.tile(row, (60, 1))
@@ -323,3 +323,126 @@ def test_wrong_targets_are_named():
         GradientBoostingClassifier(1).fit(*IRIS, X_val=IRIS[0])
     with pytest.raises(ValueError, match="several classes cannot all rise"):
         GradientBoostingClassifier(1, monotonic_cst=[1, 0, 0, 0]).fit(*IRIS)
+    with pytest.raises(ValueError, match="sample_weight_val weighs the rows of X_val"):
+        GradientBoostingClassifier(1).fit(*IRIS, sample_weight_val=np.ones(2))
+    with pytest.raises(ValueError, match=r"sample_weight_val has shape \(3,\)"):
+        GradientBoostingClassifier(1).fit(
+            *IRIS, X_val=IRIS[0][:2], y_val=[0, 1], sample_weight_val=np.ones(3)
+        )
+
+
+def test_one_class_has_all_of_the_probability():
+    X, y = IRIS
+    model = GradientBoostingClassifier(2).fit(X, np.full(len(y), "only"))
+    assert model.predict(X[:2]).tolist() == ["only", "only"]
+    assert model.predict_proba(X[:2]).tolist() == [[1.0], [1.0]]
+    assert [shares.shape for shares in model.staged_predict_proba(X)] == [(150, 1)] * 2
+
+
+# Losses of one's own.
+
+
+def log_loss(y, raw):
+    share = 1 / (1 + np.exp(-raw))
+    return share - y, share * (1 - share), np.logaddexp(0, raw) - y * raw
+
+
+def softmax_loss(y, raw):
+    share = np.exp(raw - raw.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    own = np.eye(raw.shape[1])[y.astype(int)]
+    return share - own, share * (1 - share), -np.log((share * own).sum(axis=1))
+
+
+@pytest.mark.parametrize(("loss", "data"), [(log_loss, CANCER), (softmax_loss, IRIS)])
+def test_a_classifiers_own_loss_is_the_built_in_one(loss, data):
+    """Balanced classes start from 0, as functions do."""
+    X, y = data
+    own, built_in = (
+        GradientBoostingClassifier(8, loss=each, class_weight="balanced", early_stopping=True).fit(
+            X, y, X_val=X[::3], y_val=y[::3]
+        )
+        for each in (loss, "log_loss")
+    )
+    np.testing.assert_allclose(own.predict_proba(X), built_in.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(own.validation_score_, built_in.validation_score_, atol=1e-4)
+    assert list(own.staged_loss(X, y)) == pytest.approx(list(built_in.staged_loss(X, y)), abs=1e-4)
+
+
+def test_weights_count_for_a_loss_of_ones_own():
+    X, y = DIABETES
+    y = y - y.mean()
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    twice = np.repeat(np.arange(len(y)), weight.astype(int))
+
+    def squared(y, raw):
+        return raw - y, np.ones(len(y))
+
+    model = GradientBoostingRegressor(5, loss=squared, max_depth=3)
+    by_weight = model.fit(X, y, weight).predict(X)
+    assert by_weight == pytest.approx(model.fit(X[twice], y[twice]).predict(X), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda y, raw: raw, "must return slope and curvature, or slope, curvature and the loss"),
+        (lambda y, raw: (raw,), "must return slope and curvature"),
+        (lambda y, raw: (raw, raw * np.nan), "a curvature that is not finite"),
+        (lambda y, raw: (raw - y, y * 0 + 1), "cannot be watched; let it return the loss of each"),
+        (lambda y, raw: (raw - y, y * 0 + 1, 0.0), r"a loss that is not finite, or not of shape"),
+    ],
+)
+def test_a_function_that_is_no_loss_is_told(returned, message):
+    with pytest.raises(ValueError, match=message):
+        GradientBoostingRegressor(2, loss=returned, early_stopping=True).fit(*DIABETES)
+
+
+def test_a_model_of_a_function_is_saved_and_wants_it_again_to_be_fitted(tmp_path):
+    X, y = CANCER
+    path = tmp_path / "model.gputree"
+    model = GradientBoostingClassifier(3, loss=log_loss).fit(X, y)
+    model.save(path)
+    again = gputree.load(path)
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    for use in (lambda: again.fit(X, y), lambda: next(again.staged_loss(X, y))):
+        with pytest.raises(ValueError, match="loss was a function, which files do not hold"):
+            use()
+    assert again.set_params(loss=log_loss).fit(X, y).to_bytes() == model.to_bytes()
+
+
+# Rows that are watched.
+
+
+def test_rows_of_ones_own_are_weighed():
+    X, y = DIABETES
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    twice = np.repeat(np.arange(len(y)), weight.astype(int))
+    model = GradientBoostingRegressor(3)
+    weighed = model.fit(X, y, X_val=X, y_val=y, sample_weight_val=weight).validation_score_
+    repeated = model.fit(X, y, X_val=X[twice], y_val=y[twice]).validation_score_
+    np.testing.assert_allclose(weighed, repeated, rtol=1e-12)
+    plain = model.fit(X, y, X_val=X, y_val=y).validation_score_
+    assert (weighed != plain).all()
+
+
+def test_rows_of_ones_own_have_the_columns_of_the_others():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    with pytest.raises(ValueError, match="feature names should match"):
+        GradientBoostingRegressor(1).fit(X, y, X_val=X[X.columns[::-1]], y_val=y)
+    with pytest.raises(ValueError, match="X has 3 features, but GradientBoostingRegressor is"):
+        GradientBoostingRegressor(1).fit(*DIABETES, X_val=DIABETES[0][:, :3], y_val=y)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_warm_start_stops_where_one_fit_would(is_given):
+    X, y = DIABETES
+    rows = {"X_val": X[1::2], "y_val": y[1::2]} if is_given else {}
+    options = {"early_stopping": True, "n_iter_no_change": 3, "random_state": 0}
+    model = GradientBoostingRegressor(2, warm_start=True, **options)
+    for n in (2, 4, 60, 90):
+        model.set_params(n_estimators=n).fit(X[::2], y[::2], **rows)
+    at_once = GradientBoostingRegressor(90, **options).fit(X[::2], y[::2], **rows)
+    assert model.to_bytes() == at_once.to_bytes()
+    np.testing.assert_array_equal(model.validation_score_, at_once.validation_score_)
+    assert at_once.n_iter_ > 4

@@ -13,7 +13,9 @@ from gputree import (
     CARTClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    sampling,
 )
+from gputree.ensembles import adaboost
 
 STUMP = DecisionTreeClassifier(criterion="error", max_depth=1)
 
@@ -61,6 +63,93 @@ def test_six_rows_of_a_regression_by_hand():
     assert by_loss["square"].estimator_errors_ == pytest.approx([1 / 4])
     mean = (2 * (1 - math.exp(-0.5)) + 1 - math.exp(-1)) / 6
     assert by_loss["exponential"].estimator_errors_ == pytest.approx([mean])
+
+
+@pytest.fixture
+def draws_at(monkeypatch):
+    """Lets each tree draw the rows at given shares of the weight, which lies in the rows' order."""
+
+    def fix(*shares):
+        def drawn(tree, n, total):
+            assert len(shares[tree]) == n
+            return np.floor(np.array(shares[tree]) * total).astype(np.int64)
+
+        monkeypatch.setattr(sampling, "tree_seed", lambda seed, tree: tree)
+        monkeypatch.setattr(sampling, "drawn_with_replacement", drawn)
+        monkeypatch.setattr(
+            adaboost, "content_order", lambda growing: np.arange(growing.dataset.n_rows)
+        )
+
+    return fix
+
+
+def test_ten_rows_drawn_by_weight_by_hand(draws_at):
+    """The rows of the first example; trees are grown on what is drawn and judged by all rows.
+
+    Tree 1 draws 3, 4, 5, 9 once and 6, 7, 8 twice: it cuts at 5.5, - before +, and is wrong on
+    0, 1, 2, 9: e = 4/10, say ln(3/2). Their weights become 1/8, those of the others 1/12, so the
+    weight up to each row is 3, 6, 9, 11, 13, 15, 17, 19, 21, 24 of 24. Tree 2 draws 0, 1, 1, 2, 3,
+    4, 6, 7, 8, 9 and cuts at 8.5, wrong on 3 and 4 of these, and on 3, 4, 5 of all: e = 3/12, say
+    ln 3.
+    """
+    X, y = np.arange(10.0)[:, None], np.array(list("+++---+++-"))
+    draws_at(
+        [0.35, 0.45, 0.55, 0.65, 0.65, 0.75, 0.75, 0.85, 0.85, 0.95],
+        [0.04, 0.14, 0.24, 0.34, 0.44, 0.54, 0.64, 0.74, 0.84, 0.94],
+    )
+    model = AdaBoostClassifier(STUMP, n_estimators=2, resample=True).fit(X, y)
+    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [5.5, 8.5]
+    assert [tree.tree_.weight[0] for tree in model.estimators_] == [10, 10]
+    assert model.estimator_errors_ == pytest.approx([4 / 10, 3 / 12], rel=1e-12)
+    assert model.estimator_weights_ == pytest.approx([math.log(3 / 2), math.log(3)], rel=1e-12)
+    # Row 0 hears - from the first tree and + from the second; ln 3 is more than ln 3/2.
+    said = 2 * (math.log(3 / 2) - math.log(3)) / math.log(9 / 2)
+    assert model.decision_function(X)[0] == pytest.approx(said, rel=1e-12)
+    assert "".join(model.predict(X)) == "+++++++++-"
+
+
+def test_six_rows_of_a_regression_drawn_by_weight_by_hand(draws_at):
+    """Targets 0 0 1 4 4 4 (AdaBoost.R2).
+
+    Tree 1 draws rows 0, 0, 1, 2, 3, 4 and cuts at 2.5: means 1/4 and 4. Errors 1/4, 1/4, 3/4, 0,
+    0, 0 are losses 1/3, 1/3, 1, 0, 0, 0 of the largest, in the mean L = 5/18, so b = 5/13 and the
+    say is ln(13/5). The weights become c, c, 1, b, b, b with c = b ** (2/3) = 0.529, a sum of
+    3.211; up to each row 0.165, 0.329, 0.641, 0.760, 0.880, 1. Tree 2 draws rows 0, 1, 2, 2, 2, 5
+    and cuts at 3.5: means 3/5 and 4. It errs by 0.6, 0.6, 0.4, 3.4, 0, 0: losses 3/17, 3/17, 2/17,
+    1, 0, 0, in the mean 0.2145. It has the larger say, so it is the median everywhere.
+    """
+    X, y = np.arange(6.0)[:, None], [0.0, 0.0, 1.0, 4.0, 4.0, 4.0]
+    draws_at([0.1, 0.15, 0.2, 0.4, 0.6, 0.8], [0.05, 0.2, 0.4, 0.5, 0.6, 0.9])
+    model = AdaBoostRegressor(DecisionTreeRegressor(max_depth=1), n_estimators=2).fit(X, y)
+    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [2.5, 3.5]
+    b, c = 5 / 13, (5 / 13) ** (2 / 3)
+    second = (2 * c * 3 / 17 + 2 / 17 + b) / (2 * c + 1 + 3 * b)
+    assert second == pytest.approx(0.2145, abs=1e-4)
+    assert model.estimator_errors_ == pytest.approx([5 / 18, second], rel=1e-12)
+    said = [math.log(13 / 5), math.log((1 - second) / second)]
+    assert model.estimator_weights_ == pytest.approx(said, rel=1e-12)
+    assert model.predict(X) == pytest.approx([0.6] * 4 + [4.0] * 2, rel=1e-12)
+    first, _ = model.staged_predict(X)
+    assert first == pytest.approx([0.25] * 3 + [4.0] * 3, rel=1e-12)
+
+
+def test_three_classes_by_hand():
+    """SAMME on rows 0..5 of classes a a b b c c, by a stump: one class is out of its reach.
+
+    It cuts at 1.5 and says b to b and c alike: wrong on two rows, e = 1/3, better than the 2/3 of
+    chance, and the say is ln 2 + ln 2. The rows of c weigh 4 times the others then, 1/3 each
+    beside 1/12: the second stump cuts at 1.5 again (3.5 is as good), says c above, and is wrong on
+    b: e = 2/12, say ln 5 + ln 2.
+    """
+    X, y = np.arange(6.0)[:, None], list("aabbcc")
+    model = AdaBoostClassifier(STUMP, n_estimators=2).fit(X, y)
+    assert model.estimator_errors_ == pytest.approx([1 / 3, 1 / 6], rel=1e-12)
+    assert model.estimator_weights_ == pytest.approx([math.log(4), math.log(10)], rel=1e-12)
+    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [1.5, 1.5]
+    assert model.predict(X).tolist() == list("aacccc")
+    # The last row: c has the say of tree 2 and half of that of tree 1 against it.
+    said = (math.log(10) - math.log(4) / 2) / math.log(40)
+    assert model.decision_function(X)[5, 2] == pytest.approx(said, rel=1e-12)
 
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.5])

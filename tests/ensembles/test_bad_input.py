@@ -13,9 +13,11 @@ from gputree import (
     CARTClassifier,
     DecisionTreeClassifier,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from gputree.ensembles.kinds import ENSEMBLES
 
 X, Y = (part[::3] for part in load_iris(return_X_y=True))
 Forest, Boost = RandomForestClassifier, AdaBoostClassifier
@@ -40,7 +42,12 @@ WRONG = {
     "max_features": (Forest(max_features="third"), "max_features='third': an integer"),
     "columns": (Bag(max_features=5), "max_features=5: an integer from 1 to 4"),
     "criterion": (Forest(criterion="mse"), "criterion='mse' is unknown; choose from"),
-    "class_weight": (Forest(class_weight="even"), "class_weight"),
+    "class_weight": (Forest(class_weight="even"), "class_weight='even': a dict of label and"),
+    "balanced_subsample": (
+        GradientBoostingClassifier(class_weight="balanced_subsample"),
+        "class_weight='balanced_subsample': a dict of label and weight, 'balanced' or None",
+    ),
+    "random_state": (Forest(random_state=-1), "random_state=-1: an integer from 0 to"),
     "missing": (Forest(missing="drop"), "missing='drop' is unknown"),
     "max_bins": (Forest(max_bins=1), "max_bins=1"),
     "learning_rate": (Boost(learning_rate=0.0), "learning_rate=0.0: a number above 0"),
@@ -82,6 +89,18 @@ def test_a_wrong_parameter_is_refused(case):
 def test_an_estimator_that_is_no_such_tree_is_refused(estimator, message):
     with pytest.raises(TypeError, match=message):
         estimator.fit(X, Y)
+
+
+class Odd:
+    """Nothing that a parameter could be."""
+
+
+@pytest.mark.parametrize("kind", ENSEMBLES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("value", [Odd(), "nonsense", np.nan], ids=["object", "text", "NaN"])
+def test_every_parameter_that_cannot_be_right_is_named(kind, value):
+    for name in kind().get_params(deep=False):
+        with pytest.raises((ValueError, TypeError), match=name):
+            kind(**{"n_estimators": 1, name: value}).fit(X, Y)
 
 
 def test_a_loss_and_outputs_that_are_not_there():

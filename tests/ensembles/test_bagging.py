@@ -18,6 +18,62 @@ from gputree.ensembles.draws import Draws
 X, Y = load_iris(return_X_y=True)
 
 
+@pytest.fixture
+def samples(monkeypatch):
+    """Lets each tree draw the given rows."""
+
+    def fix(*rows):
+        monkeypatch.setattr(
+            Draws, "counts", lambda self, tree: np.bincount(rows[tree], minlength=self.n_rows)
+        )
+
+    return fix
+
+
+def test_three_trees_of_numbers_by_hand(samples):
+    """Rows 0, 1, 2, 3 with targets 0, 0, 6, 12, and stumps.
+
+    All rows: cut at 1.5, means 0 and 9 (what is left, 18, is less than the 24 of a cut at 2.5).
+    Rows 0, 0, 2, 2: cut at 1, means 0 and 6. Rows 1, 1, 1, 3: cut at 2, means 0 and 12. So row 2
+    hears 9, 6, 0 and row 3 hears 9, 6, 12. Out of the bag, rows 0 and 2 hear tree 3 only (0, 0),
+    rows 1 and 3 tree 2 (0, 6): squared errors 0, 0, 36, 36 of a total of 99 about the mean 4.5.
+    """
+    samples([0, 1, 2, 3], [0, 0, 2, 2], [1, 1, 1, 3])
+    X, y = np.arange(4.0)[:, None], [0.0, 0.0, 6.0, 12.0]
+    tree = DecisionTreeRegressor(max_depth=1)
+    bag = BaggingRegressor(tree, n_estimators=3, oob_score=True).fit(X, y)
+    assert [each.tree_.threshold[0] for each in bag.estimators_] == [1.5, 1.0, 2.0]
+    assert bag.predict(X).tolist() == [0.0, 0.0, 5.0, 9.0]
+    assert bag.oob_prediction_.tolist() == [0.0, 0.0, 0.0, 6.0]
+    assert bag.oob_score_ == pytest.approx(1 - 72 / 99, rel=1e-12)
+    # Nobody is out of the first bag; then rows 1 and 3 are known, then all.
+    assert bag.oob_error_curve_[1:].tolist() == [18.0, 18.0]
+    assert np.isnan(bag.oob_error_curve_[0])
+
+
+def test_three_trees_of_classes_by_hand(samples):
+    """Rows 0, 1, 2, 3 of classes a, a, b, b, and stumps.
+
+    All rows: cut at 1.5, pure. Rows 0, 1, 1, 1: a everywhere. Rows 0, 2, 2, 2: cut at 1, pure. Row
+    3 is a for one tree of three. Out of the bag, rows 2 and 3 hear a from tree 2, row 3 also b from
+    tree 3, and row 1 a from tree 3; every tree has seen row 0.
+    """
+    samples([0, 1, 2, 3], [0, 1, 1, 1], [0, 2, 2, 2])
+    X, y = np.arange(4.0)[:, None], list("aabb")
+    bag = BaggingClassifier(DecisionTreeClassifier(max_depth=1), 3, oob_score=True)
+    with pytest.warns(UserWarning, match="1 rows were drawn for every tree"):
+        bag.fit(X, y)
+    assert bag.predict_proba(X)[3] == pytest.approx([1 / 3, 2 / 3])
+    np.testing.assert_array_equal(
+        bag.oob_decision_function_, [[np.nan, np.nan], [1, 0], [1, 0], [0.5, 0.5]]
+    )
+    assert bag.oob_score_ == pytest.approx(
+        1 / 3
+    )  # of rows 1, 2, 3; a comes first where both have half
+    stages = [shares[3].tolist() for shares in bag.staged_predict_proba(X)]
+    assert stages == [[0.0, 1.0], [0.5, 0.5], pytest.approx([1 / 3, 2 / 3])]
+
+
 def test_four_rows_by_hand():
     """Rows 0, 1, 2, 3 with targets 0, 0, 6, 6; the samples are read from the model.
 

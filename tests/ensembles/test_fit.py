@@ -1,6 +1,8 @@
 """A fit that goes on, tells how far it has come, is watched and interrupted."""
 
 import io
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from gputree import (
     AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     RandomForestClassifier,
 )
+from gputree.ensembles.kinds import ENSEMBLES
 from gputree.estimators import growing
 from gputree.growth import builder
 from gputree.progress import Progress
@@ -101,6 +105,69 @@ def test_callbacks_of_scikit_learn_are_told_too():
     assert len(forest.estimators_) == 2
 
 
+class Watcher:
+    """A callback of scikit-learn's protocol that keeps the models it is shown."""
+
+    def __init__(self):
+        self.models, self.rows = [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, metadata, fitted_estimator):
+        self.models.append(fitted_estimator)
+        self.rows.append((X, y, metadata["sample_weight"]))
+
+
+@pytest.mark.parametrize("kind", ENSEMBLES, ids=lambda kind: kind.__name__)
+def test_callbacks_of_scikit_learn_are_shown_the_model_as_if_it_were_done(kind):
+    pytest.importorskip("sklearn.callback")
+    watcher, weight = Watcher(), np.ones(len(Y))
+    sampled = {"max_samples": 0.5, "oob_score": True} if hasattr(kind, "oob_score_") else {}
+    alike = partial(kind, random_state=0, **sampled)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that three trees have all seen
+        model = alike(n_estimators=3).set_callbacks(watcher).fit(X, Y, weight)
+        shown = [each for each in watcher.models if each is not None]  # none within a round
+        assert len(watcher.models) == len(model.estimators_) + 1
+        for n, each in zip((1, 2, 3, 3), shown, strict=True):
+            alone = alike(n_estimators=n).fit(X, Y, weight)
+            assert each is not model
+            assert each.to_bytes() == alone.to_bytes()
+            np.testing.assert_array_equal(each.predict(X), alone.predict(X))
+    assert all(a is X and b is Y and c is weight for a, b, c in watcher.rows)
+
+
+def test_a_scoring_monitor_scores_every_tree():
+    callback = pytest.importorskip("sklearn.callback")
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    model = AdaBoostClassifier(n_estimators=3).set_callbacks(monitor).fit(X, Y)
+    scores = [each["accuracy"] for each in monitor.get_logs().data if each["task_name"] == "tree"]
+    assert scores == list(model.staged_score(X, Y))
+
+
+@pytest.mark.parametrize("kind", ENSEMBLES, ids=lambda kind: kind.__name__)
+def test_every_interrupted_fit_leaves_the_model_of_the_trees_that_are_done(kind):
+    # A round of three classes has three trees, and the first of the third round is one too few.
+    last, n_whole = (6, 2) if kind is GradientBoostingClassifier else (2, 3)
+
+    def interrupt(done):
+        if done.number == last:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="the fit was interrupted; the model has"):
+        model = kind(n_estimators=9, random_state=0).fit(X, Y, callbacks=interrupt)
+    whole = kind(n_estimators=n_whole, random_state=0).fit(X, Y)
+    assert model.to_bytes() == whole.to_bytes()
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+
 @pytest.mark.parametrize(("kind", "last"), [(RandomForestClassifier, 2), (AdaBoostClassifier, 3)])
 def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, last):
     monkeypatch.setattr(growing, "MOST_TOGETHER", 2)  # trees of a forest, which are done at once
@@ -121,6 +188,28 @@ def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, las
     assert model.predict(X).shape == Y.shape
     whole = kind(n_estimators=2, random_state=0).fit(X, Y)
     assert model.to_bytes() == whole.to_bytes()
+
+
+def test_an_interruption_of_compiled_code_is_one_too():
+    """It comes from numba as a SystemError, in which the KeyboardInterrupt is wrapped twice."""
+
+    def interrupt(done):
+        if done.number == 1:
+            try:
+                raise SystemError(
+                    "returned a result with an exception set"
+                ) from KeyboardInterrupt()
+            except SystemError as error:
+                raise SystemError("returned a result with an exception set") from error
+
+    def fail(done):
+        raise SystemError("of another kind")
+
+    with pytest.warns(UserWarning, match="interrupted; the model has the 2 of 9 trees"):
+        model = RandomForestClassifier(9, random_state=0).fit(X, Y, callbacks=interrupt)
+    assert model.to_bytes() == RandomForestClassifier(2, random_state=0).fit(X, Y).to_bytes()
+    with pytest.raises(SystemError, match="of another kind"):
+        model.fit(X, Y, callbacks=fail)
 
 
 def test_an_interruption_before_the_first_tree_is_not_caught(monkeypatch):

@@ -64,6 +64,34 @@ def test_the_out_of_bag_error_is_near_that_of_new_rows():
     assert numbers.oob_score_ == pytest.approx(numbers.score(X[200:], y[200:]), abs=0.05)
 
 
+@pytest.mark.parametrize("name", ["Bagging", "RandomForest", "ExtraTrees"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_out_of_bag_error_is_that_of_new_rows_within_sampling_noise(name, seed):
+    """Means of 400 losses each, so three standard errors of their difference are the bound."""
+    X, y = noisy(800, seed)
+    train, new = slice(400), slice(400, 800)
+    options = {"n_estimators": 40, "bootstrap": True, "oob_score": True, "random_state": seed}
+    numbers = getattr(gputree, name + "Regressor")(**options).fit(X[train], y[train])
+    losses = (numbers.oob_prediction_ - y[train]) ** 2, (numbers.predict(X[new]) - y[new]) ** 2
+    assert numbers.oob_error_curve_[-1] == pytest.approx(losses[0].mean())
+    agree_within_noise(*losses)
+    label = np.digitize(y, [-2, 2])
+    classes = getattr(gputree, name + "Classifier")(**options).fit(X[train], label[train])
+    losses = (
+        classes.oob_decision_function_.argmax(axis=1) != label[train],
+        classes.predict(X[new]) != label[new],
+    )
+    assert classes.oob_error_curve_[-1] == pytest.approx(losses[0].mean())
+    agree_within_noise(*losses)
+    seen = classes.predict(X[train]) != label[train]
+    assert seen.mean() < losses[0].mean() / 3  # rows that trees have seen say nothing
+
+
+def agree_within_noise(ours, theirs):
+    noise = np.sqrt(ours.var() / len(ours) + theirs.var() / len(theirs))
+    assert abs(ours.mean() - theirs.mean()) < 3 * noise
+
+
 @pytest.mark.parametrize("bootstrap", [True, False])
 def test_out_of_bag_predictions_are_those_of_trees_that_have_not_seen_the_row(bootstrap):
     X, y = IRIS

@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gputree
@@ -32,6 +34,7 @@ NAMES = [
     *("ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("RandomForestClassifier", "RandomForestRegressor"),
 ]
+ALL = [*NAMES, "GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 
 # Few trees: what is checked does not depend on their number.
@@ -58,7 +61,7 @@ def test_defaults_are_scikit_learns_where_it_has_the_parameter(name):
     assert not missing
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_clone_has_the_parameters_and_is_not_fitted(name):
     X, y = IRIS if "Classifier" in name else DIABETES
     model = getattr(gputree, name)(n_estimators=2, random_state=3).fit(X[::5], y[::5])
@@ -68,7 +71,7 @@ def test_a_clone_has_the_parameters_and_is_not_fitted(name):
         twin.predict(X)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(
     "copied",
     [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy, copy.copy],
@@ -89,3 +92,28 @@ def test_a_grid_search_reaches_the_tree_inside():
         cv=2,
     ).fit(*IRIS)
     assert search.best_params_["estimator__max_depth"] in (1, 2)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_pipeline_a_search_and_weights_go_through(name):
+    X, y = IRIS if "Classifier" in name else DIABETES
+    kind = getattr(gputree, name)
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", kind(random_state=0))])
+    search = GridSearchCV(pipeline, {"model__n_estimators": [1, 2]}, cv=2)
+    weight = np.ones(len(y))
+    search.fit(X[::3], y[::3], model__sample_weight=weight[::3])
+    model = search.best_estimator_.named_steps["model"]
+    assert model.n_features_in_ == X.shape[1]
+    assert len(model.estimators_) >= search.best_params_["model__n_estimators"]
+    assert search.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_names_of_columns_are_kept_and_asked_for(name):
+    X, y = (load_iris if "Classifier" in name else load_diabetes)(return_X_y=True, as_frame=True)
+    model = getattr(gputree, name)(n_estimators=2, random_state=0).fit(X, y)
+    assert model.feature_names_in_.tolist() == X.columns.tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X[X.columns[::-1]])
+    assert model.feature_importances_.shape == (X.shape[1],)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)

@@ -79,7 +79,7 @@ def test_gradient_boosting_shows_the_loss_of_validation_rows():
     model.fit(X[SEEN], Y[SEEN], X_val=X[NEW], y_val=Y[NEW])
     ax = plot_error_curve(model, ax=axes())
     assert curves(ax)[0].tolist() == model.validation_score_.tolist()
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rounds", "mean loss (deviance)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rounds", "mean loss (log loss)")
     assert ax.lines[0].get_label() == "validation rows"
     # The same rows, given afterwards, have the same losses.
     (again,) = curves(plot_error_curve(model, X[NEW], Y[NEW], ax=axes()))
@@ -119,13 +119,20 @@ def test_the_staged_loss_is_the_deviance_and_minds_weights():
     assert found == pytest.approx(half_square(squared))
 
 
-def test_a_loss_of_the_users_own_has_no_mean():
+def test_a_loss_of_the_users_own_is_drawn_if_it_tells_itself():
     def squared(y, raw):
         return raw - y, np.ones_like(y)
 
+    def told(y, raw):
+        return *squared(y, raw), (raw - y) ** 2 / 2
+
     model = GradientBoostingRegressor(2, loss=squared).fit(*NUMBERS)
-    with pytest.raises(ValueError, match="use staged_predict"):
+    with pytest.raises(ValueError, match=r"return the loss of each row as a third.*staged_predict"):
         plot_error_curve(model, *NUMBERS, ax=axes())
+    model = GradientBoostingRegressor(2, loss=told).fit(*NUMBERS)
+    ax = plot_error_curve(model, *NUMBERS, ax=axes())
+    assert curves(ax)[0][-1] == pytest.approx(half_square(model))
+    assert ax.get_ylabel() == "mean loss (of one's own)"
 
 
 def test_staged_predictions_of_a_forest_end_with_its_own():

@@ -7,6 +7,7 @@ from sklearn.inspection import permutation_importance
 
 from gputree import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
@@ -151,7 +152,7 @@ def test_long_names_are_cut_and_dollars_are_no_formulas():
         (TREE, {"kind": "permutation", "X": X}, "give X and y"),
         (TREE, {"kind": "shap"}, "give X$"),
         (TREE, {"kind": "oob", "X": X, "y": Y}, "DecisionTreeClassifier has none"),
-        (FOREST, {"kind": "shap", "X": X}, "has no Shapley values"),
+        (AdaBoostRegressor().fit(X, Y), {"kind": "shap", "X": X}, "has no Shapley values"),
         (TREE, {"kind": "gain"}, "kind='gain' is unknown"),
         (TREE, {"max_features": 0}, "max_features=0"),
         (TREE, {"kind": "permutation", "X": X, "y": Y, "n_repeats": 0}, "n_repeats=0"),

@@ -1,0 +1,78 @@
+"""Losses that users write as functions.
+
+A function of the target and the predictions so far returns slope and curvature, and perhaps the
+loss of each row, without which nobody can watch it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gputree.boosting.losses import Named, average
+from gputree.boosting.rounds import Objective
+from gputree.data.slopes import Loss
+from gputree.dtypes import HostArray
+
+# What a file says where a model had a function.
+FORGOTTEN = "function"
+
+
+def refuse_forgotten(loss: Any) -> None:
+    """Refuse to go by a function that a file has not kept."""
+    if isinstance(loss, str) and loss == FORGOTTEN:
+        raise ValueError("loss was a function, which files do not hold; set it again")
+
+
+class OwnLoss:
+    """A function of y and predictions; these are (rows,), or (rows, outputs) for several."""
+
+    def __init__(self, function: Callable[[HostArray, HostArray], Any], n_outputs: int) -> None:
+        self._function, self._n_outputs = function, n_outputs
+
+    def named(self) -> Named:
+        """The loss as boosting knows it: models start from 0."""
+        return Named(Loss("squared"), lambda y, weight: np.zeros(self._n_outputs), self._mean)
+
+    def objective(self, y: HostArray) -> Objective:
+        """Slopes and curvatures of the rows of a fit."""
+
+        def found(raw: HostArray) -> tuple[HostArray, HostArray]:
+            slope, curvature = self._ask(y, raw)[:2]
+            if (curvature < 0).any():
+                raise ValueError("loss returned a curvature below 0; trees need it to be positive")
+            return _by_output(slope), _by_output(curvature)
+
+        return found
+
+    def _mean(self, y: HostArray, weight: HostArray, raw: HostArray) -> float:
+        parts = self._ask(y, raw)
+        if len(parts) < 3:
+            raise ValueError(
+                "loss: a function of slope and curvature alone cannot be watched; let it return "
+                "the loss of each row as a third, or use neither early_stopping nor X_val, and "
+                "staged_predict instead of staged_loss"
+            )
+        return average(parts[2], weight)
+
+    def _ask(self, y: HostArray, raw: HostArray) -> list[HostArray]:
+        said = raw[0] if self._n_outputs == 1 else np.ascontiguousarray(raw.T)
+        parts = self._function(y, said)
+        if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
+            raise ValueError(
+                "loss must return slope and curvature, or slope, curvature and the loss of each row"
+            )
+        found = [np.asarray(part, np.float64) for part in parts]
+        shapes = said.shape, said.shape, y.shape
+        names = "slope", "curvature", "loss"
+        for name, part, shape in zip(names, found, shapes, strict=False):
+            if part.shape != shape or not np.isfinite(part).all():
+                raise ValueError(
+                    f"loss returned a {name} that is not finite, or not of shape {shape}"
+                )
+        return found
+
+
+def _by_output(part: HostArray) -> HostArray:
+    """From (rows,) or (rows, outputs) to (outputs, rows)."""
+    return np.ascontiguousarray(part.reshape(len(part), -1).T)
