@@ -16,6 +16,9 @@ from gputree.formulas import HOST, LOSSES
 
 LN_2 = 0.6931471805599453
 MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
+# All logits of a row move in one round, each against the others: the deviance is curved up to twice
+# as much along such a step as along one logit, and steps that ignore it go too far.
+TOGETHER = 2.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Named:
     start: Callable[[HostArray, HostArray], HostArray]  # of target and weights: (outputs,)
     mean: Callable[[HostArray, HostArray, HostArray], float]  # of target, weights, sums
     refine: Refine | None = None  # where leaves look at ranks of residuals
+    bend: float = 1.0  # what curvatures are multiplied by
 
 
 def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
@@ -49,7 +53,7 @@ def for_classes(n_classes: int) -> Named:
     """The deviance of two classes, or of several."""
     if n_classes <= 2:
         return Named(Loss("logistic"), _at_log_odds, _logistic)
-    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax)
+    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax, bend=TOGETHER)
 
 
 def shares(raw: HostArray) -> HostArray:

@@ -62,7 +62,7 @@ def logistic(y, raw):
 
 def softmax(y, raw):
     share = shares(raw)
-    return [(share[:, k] - (y == k), share[:, k] * (1 - share[:, k])) for k in range(len(raw))]
+    return [(share[:, k] - (y == k), 2 * share[:, k] * (1 - share[:, k])) for k in range(len(raw))]
 
 
 def squared(y, raw):
@@ -132,3 +132,12 @@ def test_two_even_classes_by_hand():
         [[0], [1], [2], [3]], ["no", "no", "yes", "yes"]
     )
     assert model.decision_function([[0], [3]]).tolist() == pytest.approx([-2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(("least", "n_leaves"), [(1.58, 2), (1.59, 1)])
+def test_what_a_split_of_three_even_classes_gains_by_hand(least, n_leaves):
+    # Shares 1/3: of the first class slopes -2/3 (its own rows) and 1/3, curvatures 2 * 2/9 = 4/9.
+    # Its rows apart: (4/3)**2 / (8/9 + 1) + (4/3)**2 / (16/9 + 1) = 1.581.
+    model = GradientBoostingClassifier(1, max_depth=1, min_child_weight=0, min_split_gain=least)
+    model.fit([[0], [0], [1], [1], [2], [2]], [0, 0, 1, 1, 2, 2])
+    assert model.estimators_[0].get_n_leaves() == n_leaves
