@@ -233,3 +233,78 @@ def test_a_contestant_over_its_limit_is_stopped_and_the_others_go_on(suite, tmp_
     assert [each["status"] for each in found.values()] == ["stopped", "stopped"]
     assert found["sklearn-exact"]["reason"] == "over the limit of 0.01 s in the first fit"
     assert not found["sklearn-exact"]["seconds"]
+
+
+# Held-out quality
+
+
+def scores(measure, **by_name):
+    return {name: {measure: values} for name, values in by_name.items()}
+
+
+def test_a_difference_counts_when_it_is_larger_than_its_noise(suite):
+    judge = suite.quality_report.verdict
+    others = [0.80, 0.82, 0.81, 0.83, 0.84]
+    steady = [value - 0.01 for value in others]
+    found = judge("accuracy", scores("accuracy", gputree=[*steady[:4], 0.831], other=others))
+    assert (found.word, found.who) == ("worse", "other")
+    assert found.ahead == pytest.approx(-0.0098)
+    noisy = [0.75, 0.86, 0.80, 0.85, 0.79]
+    assert judge("accuracy", scores("accuracy", gputree=noisy, other=others)).word == "even"
+
+
+def test_the_best_of_the_others_follows_the_way_of_the_measure(suite):
+    judge = suite.quality_report.verdict
+    values = {"gputree": [0.2, 0.21], "low": [0.3, 0.32], "high": [0.5, 0.52]}
+    loss, share = (
+        judge("log loss", scores("log loss", **values)),
+        judge("R²", scores("R²", **values)),
+    )
+    assert (loss.who, share.who) == ("low", "high")
+    assert loss.ahead > 0 > share.ahead
+
+
+def test_the_standard_error_counts_that_parts_overlap(suite):
+    apart = np.array([1.0, 2.0, 3.0, 4.0])  # of variance 5/3; 1/4 held out for each that trains
+    expected = np.sqrt((1 / 4 + 1 / 4) * 5 / 3)
+    assert suite.quality_report.standard_error(apart) == pytest.approx(expected)
+
+
+def test_levels_become_numbers_or_columns(suite):
+    pandas = pytest.importorskip("pandas")
+    level = pandas.Categorical(["b", None, "a"], categories=["a", "b"])
+    X = pandas.DataFrame({"x": [1.5, None, 2.0], "level": level})
+    numbered, spread = suite.quality_models.numbered(X), suite.quality_models.spread(X)
+    np.testing.assert_array_equal(numbered, [[1.5, 1], [np.nan, np.nan], [2, 0]])
+    np.testing.assert_array_equal(spread, [[1.5, 0, 1, 0], [np.nan, 0, 0, 1], [2, 1, 0, 0]])
+
+
+def test_quality_is_measured_and_written_to_a_page(suite, tmp_path, monkeypatch, capsys):
+    pandas = pytest.importorskip("pandas")
+    for constant in ("FOREST_TREES", "ROUNDS"):
+        monkeypatch.setattr(suite.quality_models, constant, 2)
+    rng = np.random.default_rng(0)
+    number = rng.normal(size=200)
+    frame = pandas.DataFrame({"x": number, "z": pandas.Categorical(rng.choice(["u", "v"], 200))})
+    frame.assign(target=number).to_parquet(tmp_path / "numbers.parquet")
+    label = pandas.Categorical(np.where(number > 0, "yes", "no"))
+    frame.assign(target=label).to_parquet(tmp_path / "labels.parquet")
+    out, page = tmp_path / "quality.json", tmp_path / "quality.md"
+    suite.quality.main(
+        [
+            *("--tables", "labels,numbers,absent", "--contests", "forest", "--seeds", "2"),
+            *("--rows", "150", "--threads", "1", "--data", str(tmp_path), "--out", str(out)),
+        ]
+    )
+    assert "numbers             forest      R²" in capsys.readouterr().out
+    results = json.loads(out.read_text(encoding="utf-8"))
+    assert list(results["tables"]) == ["labels", "numbers"]
+    assert [results["tables"][name]["rows"] for name in results["tables"]] == [150, 150]
+    page.write_text("what was there\n\n## Where gputree is behind\n\nNowhere.\n", encoding="utf-8")
+    suite.quality.main(["--markdown", str(out), "--page", str(page)])
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Held-out quality\n")
+    assert text.endswith("\n\n## Where gputree is behind\n\nNowhere.\n")
+    assert "| labels | Brier score |" in text
+    assert "| numbers | R² |" in text
+    assert "what was there" not in text

@@ -278,7 +278,8 @@ class Backend(Protocol):
     ) -> Iterator[Slopes]:
         """Slopes and curvatures of a loss at the predictions, one output after another.
 
-        The predictions must not change before the last one.
+        The predictions must not change before the last one. The slopes of an output stay until
+        those of the next are asked for.
 
         Rows that do not take part stay outside, as do those without weight. `counts_rows` asks for
         a channel that tells how many rows a sum is of, where weights do not.

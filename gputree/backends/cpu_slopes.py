@@ -83,23 +83,24 @@ def _floats(
             yield slope, curvature
         return
     y, raw = margins.y, margins.raw
+    room = margins.layout.lane.room  # new memory for each tree would take longer than the slopes
     n_parts = -(-len(y) // CHUNK_ROWS)
     if loss.formula == "softmax":
-        most, total = np.empty(len(y)), np.empty(len(y))
+        most, total = room("most", y.shape, np.float64), room("total", y.shape, np.float64)
         workers.run(kernels.volumes, n_parts, CHUNK_ROWS, raw, most, total)
+        slope, curvature = room("slope", y.shape, np.float64), room("curved", y.shape, np.float64)
         for output in range(len(raw)):
-            slope, curvature = np.empty(len(y)), np.empty(len(y))
             args = CHUNK_ROWS, float(output), y, raw[output], most, total, slope, curvature
             workers.run(kernels.class_slopes, n_parts, *args)
             yield slope, curvature
         return
-    slope = np.empty(len(y))
+    slope = room("slope", y.shape, np.float64)
     common = CHUNK_ROWS, kernels.NUMBERS[loss.formula], float(loss.constant), y, raw[0], slope
     if loss.formula in FLAT:
         workers.run(kernels.flat_slopes, n_parts, *common)
         yield slope, NO_FLOATS
         return
-    curvature = np.empty(len(y))
+    curvature = room("curved", y.shape, np.float64)
     workers.run(kernels.curved_slopes, n_parts, *common, curvature)
     yield slope, curvature
 
@@ -123,7 +124,8 @@ def _as_integers(
     curvature_shift = less_curved = 0
     if curvature.size:
         curvature_shift, less_curved = _widen(workers, curvature, n, curved)
-    word, total = np.empty(n_all, np.int64), np.empty(n_parts, np.int64)
+    word = margins.layout.lane.room("word", (n_all,), np.int64)
+    total = np.empty(n_parts, np.int64)
     wide = slope, less, curvature, less_curved
     workers.run(kernels.pack, n_parts, CHUNK_ROWS, *wide, is_inside, word, total)
     channels = slope_channels(

@@ -173,7 +173,9 @@ class _Tree:
         if self.turns is not None:
             is_inner = np.zeros(self.n_nodes, np.bool_)
             is_inner[np.array(self.turns.settled, np.int64)] = True
-        leaf = np.full(self.rows.target.n_rows, OUTSIDE, np.int32)
+        leaf = np.empty(self.rows.target.n_rows, np.int32)
+        if len(self.rows.order) < len(leaf):
+            leaf[:] = OUTSIDE
         ends = np.flatnonzero(field["first_child"] < 0)
         self._run(sweep.name_rows, ends, self.order, field["start"], field["count"], leaf)
         feature, code, next_code, missing_slot = field["winner"].T

@@ -47,7 +47,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The least number of rows in a leaf. More than 1 takes some more time.
     min_child_weight : float, default=1.0
         The least curvature of the loss in a leaf, summed over its rows; at even odds a row has a
-        quarter.
+        quarter where there are two classes.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
     l2_regularization : float, default=1.0

@@ -27,6 +27,7 @@ class Named:
     start: Callable[[HostArray, HostArray], HostArray]  # of target and weights: (outputs,)
     mean: Callable[[HostArray, HostArray, HostArray], float]  # of target, weights, sums
     refine: Refine | None = None  # where leaves look at ranks of residuals
+    bend: float = 1.0  # what curvatures are multiplied by
 
 
 def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
@@ -50,7 +51,10 @@ def for_classes(n_classes: int) -> Named:
     """The deviance of two classes, or of several."""
     if n_classes <= 2:
         return Named(Loss("logistic"), _at_log_odds, _logistic)
-    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax)
+    # Only differences of logits count, so the steps of all of them sum to 0: along such steps the
+    # deviance is curved more than along one logit. With two classes this is the logistic loss.
+    bend = n_classes / (n_classes - 1.0)
+    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax, bend=bend)
 
 
 def shares(raw: HostArray) -> HostArray:

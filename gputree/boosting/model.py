@@ -38,7 +38,7 @@ from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
-LEVEL_RIDGE = 10.0  # groups of levels are chosen from many, so they need more to be believed
+LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
 
 
 @dataclass
@@ -349,16 +349,20 @@ class GradientBoosting(Ensemble):
                 )
 
     def _recipe(self, run: Run) -> Recipe:
+        assert isinstance(run, BoostRun)
+        assert run.named is not None
         growing = run.growing
+        # G / (b H + ridge) is 1 / b of G / (H + ridge / b): kernels need not know of the bend.
+        bend = run.named.bend
         return Recipe(
-            learning_rate=float(self.learning_rate),
+            learning_rate=float(self.learning_rate) / bend,
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
             min_rows_leaf=self.min_samples_leaf,
-            min_child_weight=float(self.min_child_weight),
-            min_gain=float(self.min_split_gain),
-            ridge=float(self.l2_regularization),
-            level_ridge=LEVEL_RIDGE,
+            min_child_weight=float(self.min_child_weight) / bend,
+            min_gain=float(self.min_split_gain) * bend,
+            ridge=float(self.l2_regularization) / bend,
+            level_ridge=LEVEL_RIDGE / bend,
             row_share=float(self.subsample),
             column_share=float(self.colsample_bytree),
             n_drawn=growing.rules.n_drawn,

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gputree.backends.contract import NO_SPLIT, Backend, Hist, LevelRules, Rates, Search, Splits
+from gputree.backends.contract import (
+    NO_SPLIT,
+    Backend,
+    Hist,
+    LevelRules,
+    LevelSplits,
+    Rates,
+    Search,
+    Splits,
+)
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
@@ -23,6 +32,7 @@ from gputree.runs import begins, first_largest, within
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**20  # sums of levels that are looked at together
+FEW_LEVELS = 4  # have so few groups to choose from that these need no more proof than thresholds
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,9 @@ class Seeker:
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
         self.nominal = np.flatnonzero(is_nominal)
         self.is_ordered = ~is_nominal
+        ordered, many = ridges
+        self.has_many = (bins.n_values > FEW_LEVELS) | (ordered == many)
+        self.few_levels = levels if ordered == many else replace(levels, ridge=ordered)
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
@@ -106,10 +119,11 @@ class Seeker:
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         score[nodes, splits.feature] = splits.score
         of_levels, _, heuristic = self._rate_levels(hist, n_nodes)
-        ordered, levels = self.ridges
-        if ordered != levels:
+        ordered, many = self.ridges
+        if ordered != many:
             # Each ridge takes its own part of the gain; what is left compares.
-            of_levels += (penalty(sums, ordered) - penalty(sums, levels))[:, None]
+            less = penalty(sums, ordered) - penalty(sums, many)
+            of_levels += np.where(self.has_many[self.nominal], less[:, None], 0.0)
         if may_test is not None:
             of_levels = np.where(may_test[..., self.nominal], of_levels, NO_SPLIT)
         score[:, self.nominal] = of_levels
@@ -228,11 +242,23 @@ class Seeker:
             some = slice(first, min(first + step, n_nodes))
             n = some.stop - some.start
             place = np.repeat(np.arange(some.start, some.stop), n_nominal)
-            splits = self.backend.split_levels(hist, place, np.tile(self.nominal, n), self.levels)
+            splits = self._split_levels(hist, place, np.tile(self.nominal, n))
             score[some] = splits.score.reshape(n, n_nominal)
             bits[some] = splits.bits.reshape(n, n_nominal)
             is_heuristic |= splits.is_heuristic.reshape(n, n_nominal).any(axis=0)
         return score, bits, frozenset(self.nominal[is_heuristic].tolist())
+
+    def _split_levels(self, hist: Hist, place: HostArray, feature: HostArray) -> LevelSplits:
+        """The best splits of pairs of a node and a nominal feature."""
+        many = self.has_many[feature]
+        if many.all() or not many.any():
+            rules = self.levels if many.any() else self.few_levels
+            return self.backend.split_levels(hist, place, feature, rules)
+        parts = [
+            (is_in, self.backend.split_levels(hist, place[is_in], feature[is_in], rules))
+            for is_in, rules in ((many, self.levels), (~many, self.few_levels))
+        ]
+        return _put_together(parts, self.bins.n_codes[feature])
 
     def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> Tables:
         """The tables of some nodes, by what they split."""
@@ -244,9 +270,7 @@ class Seeker:
         n_children = np.full(len(place), 2)
         of_levels = ~self.is_ordered[feature]
         if of_levels.any():
-            found = self.backend.split_levels(
-                hist, place[of_levels], feature[of_levels], self.levels
-            )
+            found = self._split_levels(hist, place[of_levels], feature[of_levels])
             n_children[of_levels] = found.n_children
             slot[np.repeat(of_levels, n_codes)] = found.slot
         cells = self.backend.cells(hist, place, feature)
@@ -271,6 +295,18 @@ class Seeker:
         slot = slot.copy()
         slot[last[is_missing]] = largest[is_missing]
         return slot
+
+
+def _put_together(parts: list[tuple[HostArray, LevelSplits]], n_codes: HostArray) -> LevelSplits:
+    """The splits of all pairs from those of some; a part comes with which pairs it has."""
+    whole = {}
+    for name in ("score", "bits", "is_heuristic", "n_children", "slot"):
+        values = [getattr(splits, name) for _, splits in parts]
+        joined = np.empty(sum(map(len, values)), values[0].dtype)
+        for (is_in, _), value in zip(parts, values, strict=True):
+            joined[np.repeat(is_in, n_codes) if name == "slot" else is_in] = value
+        whole[name] = joined
+    return LevelSplits(**whole)
 
 
 def _child_sums(

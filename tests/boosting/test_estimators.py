@@ -209,6 +209,17 @@ def test_levels_and_missing_values_tell_what_numbers_do_not():
     assert np.isfinite(model.predict(pd.DataFrame({"level": ["never seen"], "x": [None]}))).all()
 
 
+@pytest.mark.parametrize("n_levels", [2, 5])
+def test_only_groups_of_many_levels_need_more_proof_than_thresholds(n_levels):
+    # The level and the number tell the same; ties go to the first column.
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, n_levels, 300)
+    X = pd.DataFrame({"level": pd.Categorical(level), "number": level})
+    model = GradientBoostingRegressor(1, max_depth=1).fit(X, level + rng.normal(size=300))
+    tested = model.estimators_[0].tree_.feature[0]
+    assert X.columns[tested] == ("level" if n_levels == 2 else "number")
+
+
 @pytest.mark.parametrize("model", [GradientBoostingClassifier(3), GradientBoostingRegressor(3)])
 def test_files_give_the_model_back(tmp_path, model):
     X, y = IRIS

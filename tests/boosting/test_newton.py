@@ -61,8 +61,10 @@ def logistic(y, raw):
 
 
 def softmax(y, raw):
-    share = shares(raw)
-    return [(share[:, k] - (y == k), share[:, k] * (1 - share[:, k])) for k in range(len(raw))]
+    share, bend = shares(raw), len(raw) / (len(raw) - 1)
+    return [
+        (share[:, k] - (y == k), bend * share[:, k] * (1 - share[:, k])) for k in range(len(raw))
+    ]
 
 
 def squared(y, raw):
@@ -132,3 +134,12 @@ def test_two_even_classes_by_hand():
         [[0], [1], [2], [3]], ["no", "no", "yes", "yes"]
     )
     assert model.decision_function([[0], [3]]).tolist() == pytest.approx([-2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(("least", "n_leaves"), [(1.82, 2), (1.83, 1)])
+def test_what_a_split_of_three_even_classes_gains_by_hand(least, n_leaves):
+    # Shares 1/3: of the first class slopes -2/3 (its own rows) and 1/3, curvatures 3/2 * 2/9 = 1/3.
+    # Its rows apart: (4/3)**2 / (2/3 + 1) + (4/3)**2 / (4/3 + 1) = 1.829.
+    model = GradientBoostingClassifier(1, max_depth=1, min_child_weight=0, min_split_gain=least)
+    model.fit([[0], [0], [1], [1], [2], [2]], [0, 0, 1, 1, 2, 2])
+    assert model.estimators_[0].get_n_leaves() == n_leaves

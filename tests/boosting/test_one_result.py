@@ -79,6 +79,20 @@ def test_every_backend_and_thread_count(name):
         assert bytes_of(model, X, y, where=where) == expected, where
 
 
+def test_columns_of_few_and_of_many_levels():
+    X, signal, _ = table(levels=6)
+    few = np.random.default_rng(3).integers(0, 3, len(X))
+    X["few"] = pd.Categorical(np.array(["u", "v", "w"])[few]).astype(object)
+    X["few"] = X["few"].mask(few == 2).astype("category")
+    model, kind = MODELS["logistic"]
+    y = target_for(kind, signal + 2 * (few == 1))
+    expected = model(WHERE[0]).fit(X, y)
+    tested = {feature for each in expected.estimators_ for feature in each.tree_.feature.tolist()}
+    assert {X.columns.get_loc("few"), X.columns.get_loc("level")} <= tested
+    for where in WHERE[1:]:
+        assert bytes_of(model, X, y, where=where) == expected.to_bytes(), where
+
+
 @pytest.mark.parametrize("name", ["logistic", "softmax", "squared", "huber"])
 def test_weights(name):
     model, kind = MODELS[name]
