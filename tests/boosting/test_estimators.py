@@ -361,11 +361,17 @@ def log_loss(y, raw):
 def softmax_loss(y, raw):
     share = np.exp(raw - raw.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
-    own = np.eye(raw.shape[1])[y.astype(int)]
-    return share - own, share * (1 - share), -np.log((share * own).sum(axis=1))
+    own, bend = np.eye(raw.shape[1])[y.astype(int)], raw.shape[1] / (raw.shape[1] - 1)
+    return share - own, bend * share * (1 - share), -np.log((share * own).sum(axis=1))
 
 
-@pytest.mark.parametrize(("loss", "data"), [(log_loss, CANCER), (softmax_loss, IRIS)])
+def three_classes():
+    """Continuous features, so that no two splits gain the same."""
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    return X, np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.5, 0.5])
+
+
+@pytest.mark.parametrize(("loss", "data"), [(log_loss, CANCER), (softmax_loss, three_classes())])
 def test_a_classifiers_own_loss_is_the_built_in_one(loss, data):
     """Balanced classes start from 0, as functions do."""
     X, y = data
