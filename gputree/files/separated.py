@@ -95,6 +95,10 @@ class SeparatedFile(TableFile):
 
     def _survey(self) -> None:
         """Learn from all rows of what kind each column is, and how many rows there are."""
+        # pyarrow fails on such a file while a thread of its own reads on, perhaps into the end of
+        # the process.
+        if next(islice(self._rows(), 1, None), None) is None:
+            raise ValueError(f"{self.path} has a header but no rows; add rows below it")
         while True:
             try:
                 self._survey_blocks()
@@ -105,8 +109,6 @@ class SeparatedFile(TableFile):
                 raise ValueError(
                     f"{self.path} has a row of more than {LARGEST_BLOCK >> 20} MB; check its quotes"
                 )
-        if not self._n_rows:
-            raise ValueError(f"{self.path} has a header but no rows; add rows below it")
 
     def _survey_blocks(self) -> None:
         as_text = dict.fromkeys(self.names, arrow_type(CellKind.TEXT))
@@ -168,14 +170,13 @@ class SeparatedFile(TableFile):
             counted = _Counted(file)
             try:
                 source = pyarrow.PythonFile(counted, mode="r")
-                yield from csv.open_csv(source, read, parse, as_types)
+                with csv.open_csv(source, read, parse, as_types) as batches:
+                    yield from batches
             except pyarrow.ArrowInvalid as error:
                 if "straddling" in str(error):
                     raise _LongRowError from error
                 if "conversion error to double" in str(error):
                     raise _NoNumberError from error
-                if "Empty CSV file" in str(error):
-                    return
                 self._explain(str(error))
             except (UnicodeDecodeError, EOFError, OSError) as error:
                 self._explain(str(error))
