@@ -9,6 +9,7 @@ apart, medians are of the later ones. Losses are those of rows that no model has
 
 import argparse
 import json
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         results["suites"][suite.name] = found = take_turns(suite, options.repeats, progress)
         progress.end()
         print(f"\n{suite.name}\n{as_table(found)}", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\nThe process held {peak:.2f} GiB at most.")
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         path = options.out / "ensembles.json"
@@ -75,6 +78,8 @@ def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--trees", type=int, help="trees or rounds, instead of their own")
     parser.add_argument("--only", help="names of contestants, comma-separated")
     parser.add_argument("--targets", default="2c,reg,10c", help="of boosting")
+    parser.add_argument("--growth", default="depth,leaves", help="of boosting, or one of them")
+    parser.add_argument("--test-rows", type=int, default=100_000, help="that forests predict")
     parser.add_argument("--repeats", type=int, default=3, help="warm rounds")
     parser.add_argument("--threads", type=int, default=available_cores())
     parser.add_argument("--out", type=Path)
@@ -135,7 +140,8 @@ def chosen(options: argparse.Namespace) -> Iterator[Suite]:
         yield only(forest(options), options)
     if "boosting" in wanted:
         for target in options.targets.split(","):
-            for leaves in (None, LEAVES):
+            for growth in options.growth.split(","):
+                leaves = {"depth": None, "leaves": LEAVES}[growth]
                 yield only(boosting(options, target, leaves), options)
 
 
@@ -181,7 +187,7 @@ def forest(options: argparse.Namespace) -> Suite:
             contestants[name] = Contestant(found, shares)
     return Suite(
         f"forest of {n_trees}, {n_rows:,} x 28, 2 classes",
-        partial(generated, n_rows, 28, 2, 100_000),
+        partial(generated, n_rows, 28, 2, options.test_rows),
         contestants,
     )
 

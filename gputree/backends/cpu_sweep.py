@@ -233,9 +233,11 @@ class _Tree:
         rows, n_nodes, width = self.rows, len(nodes), self.hist.shape[1]
         n_features = len(rows.bins.features)
         n_cells = int(self.field["n_rows"][nodes].sum()) * n_features
-        # Each part has sums of its own, which are put together: not too many of them.
-        most = 1 + n_cells // (4 * n_nodes * width)
-        n_parts = min(self.workers.n_threads, self.n_chunks, most)
+        # Each part has sums of its own, which are put together: as few as are worth it, and as the
+        # budget has room for.
+        worth = 1 + n_cells // (4 * n_nodes * width)
+        fitting = max(1, (self.limits.budget - self.hist.nbytes) // (8 * n_nodes * width))
+        n_parts = min(self.workers.n_threads, self.n_chunks, worth, fitting)
         first_chunk = np.arange(n_parts + 1) * self.n_chunks // n_parts
         sums = rows.layout.lane.room("parts", (n_parts, n_nodes, width), np.int64)
         lists = nodes, self.order, self.field["start"], self.field["count"]

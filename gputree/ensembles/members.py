@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -13,7 +13,6 @@ from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import class_shares
-from gputree.export.plan import on_all_columns
 from gputree.prediction import values_at
 from gputree.pruning.report import PruningReport
 from gputree.tree.stack import Stack
@@ -38,7 +37,11 @@ class Member:
     @property
     def whole(self) -> Tree:
         """The tree with features numbered as in the whole table."""
-        return on_all_columns(self.tree, self.columns)
+        if self.columns is None:
+            return self.tree
+        place = np.append(self.columns, -1)  # a leaf tests feature -1
+        feature, surrogate = place[self.tree.feature], place[self.tree.surrogate_feature]
+        return replace(self.tree, feature=feature, surrogate_feature=surrogate)
 
     def importances(self, n_features: int) -> HostArray:
         """The share of each feature of the whole table in what the splits gained."""

@@ -5,7 +5,7 @@ answer of it. Knows trees and columns; must not know estimators, nor any format.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -137,16 +137,6 @@ class Plan:
 def may_stop(tree: Tree) -> HostArray:
     """Nodes at which rows end, or are divided, although there are children."""
     return np.asarray(~tree.is_leaf & (tree.missing_slot == STAY))
-
-
-def on_all_columns(tree: Tree, columns: HostArray | None) -> Tree:
-    """A tree that was grown on some columns, with features numbered as in the whole table."""
-    if columns is None:
-        return tree
-    place = np.append(columns, -1)  # a leaf tests feature -1
-    return replace(
-        tree, feature=place[tree.feature], surrogate_feature=place[tree.surrogate_feature]
-    )
 
 
 @dataclass(frozen=True)
