@@ -52,7 +52,7 @@ def shapley(model: Any, X: Any) -> Shapley:
 
 
 def _unit(model: Any) -> str:
-    from gputree.ensembles.adaboost import AdaBoost
+    from gputree.ensembles.adaboost_rounds import AdaBoost
 
     if not hasattr(model, "classes_"):
         return "prediction"

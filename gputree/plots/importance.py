@@ -7,7 +7,7 @@ import numpy as np
 
 from gputree.data.schema import Schema
 from gputree.dtypes import HostArray
-from gputree.ensembles.adaboost import AdaBoost
+from gputree.ensembles.adaboost_rounds import AdaBoost
 from gputree.ensembles.averaging import Averaging
 from gputree.estimators import parameters
 from gputree.plots.axes import BLUE, SMALL, new_axes, tidy

@@ -15,7 +15,7 @@ from gputree import (
     DecisionTreeRegressor,
     sampling,
 )
-from gputree.ensembles import adaboost
+from gputree.ensembles import adaboost_rounds
 
 STUMP = DecisionTreeClassifier(criterion="error", max_depth=1)
 
@@ -77,7 +77,7 @@ def draws_at(monkeypatch):
         monkeypatch.setattr(sampling, "tree_seed", lambda seed, tree: tree)
         monkeypatch.setattr(sampling, "drawn_with_replacement", drawn)
         monkeypatch.setattr(
-            adaboost, "content_order", lambda growing: np.arange(growing.dataset.n_rows)
+            adaboost_rounds, "content_order", lambda growing: np.arange(growing.dataset.n_rows)
         )
 
     return fix
