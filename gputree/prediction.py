@@ -4,6 +4,10 @@ Backends walk the rows; the few that a node cannot send on are walked here, by s
 every branch. Knows trees and the contract; must not know estimators.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 
 from gputree.arrays import to_numpy
@@ -14,59 +18,108 @@ from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends, spread, stopping, walk_on
 
+MOST_ENDS = 2**20  # ends of divided rows that are looked at together, more or less
+FIRST_ROWS = 2**10  # divided rows whose ends are found first, and tell how many to expect
 
-def walk_table(
-    backend: Backend, tree: Tree, table: Table, missing: str
-) -> tuple[HostArray, Ends | None]:
-    """The leaf of each row, and where rows have several: which rows, leaves and shares."""
+
+@dataclass(frozen=True)
+class Divided:
+    """Rows that go down every branch from a node on, where a value is missing."""
+
+    tree: Tree
+    table: Table
+    row: HostArray  # (rows,) of the table
+    node: HostArray  # (rows,) from which on they are divided
+
+    def blocks(self) -> Iterator[tuple[HostArray, Ends]]:
+        """Some rows at a time: their numbers, and their ends with rows counted among these.
+
+        A row may end in every leaf, so that all ends together may be more than memory holds.
+        """
+        first, n = 0, FIRST_ROWS
+        while first < len(self.row):
+            own = self.row[first : first + n]
+            ends = spread(self.tree, self.node[first : first + n], partial(self._read, own))
+            yield own, ends
+            first += n
+            n = max(1, min(2 * n, n * MOST_ENDS // len(ends[0])))
+
+    def means(self, value: HostArray) -> HostArray:
+        """The mean by share of the values of each row's leaves, (rows, outputs)."""
+        mean = [np.zeros((0, *value.shape[1:]))]
+        for own, (row, leaf, share) in self.blocks():
+            mean.append(np.zeros((len(own), *value.shape[1:])))
+            np.add.at(mean[-1], row, share[:, None] * value[leaf])
+        return np.concatenate(mean)
+
+    def largest(self) -> HostArray:
+        """The leaf that has most of each row, the first of several."""
+        found = [np.zeros(0, np.int64)]
+        for own, (row, leaf, share) in self.blocks():
+            by_share = np.lexsort((np.arange(len(row)), -share, row))
+            found.append(leaf[by_share[np.searchsorted(row, np.arange(len(own)))]])
+        return np.concatenate(found)
+
+    def ends(self) -> Ends:
+        """All ends, with rows numbered as in the table."""
+        parts = [(own[row], leaf, share) for own, (row, leaf, share) in self.blocks()]
+        row, leaf, share = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return row, leaf, share
+
+    def _read(self, row: HostArray, column: int) -> HostArray:
+        return to_numpy(self.table.columns[column].values)[row]
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Where the rows of a table end."""
+
+    node: HostArray  # (rows,) the leaf, or where a row that is divided was whole
+    divided: Divided | None = None
+
+    def leaf(self) -> HostArray:
+        """The leaf of each row; of one that is divided, that which has most of it."""
+        if self.divided is None:
+            return self.node
+        leaf = self.node.copy()
+        leaf[self.divided.row] = self.divided.largest()
+        return leaf
+
+    def values(self, value: HostArray) -> HostArray:
+        """The values of leaves, (nodes, outputs), for each row; the mean by share of several."""
+        found = value[self.node]
+        if self.divided is not None:
+            found[self.divided.row] = self.divided.means(value)
+        return found
+
+    def ends(self) -> Ends:
+        """Row, node and share for each end; rows that are divided come last."""
+        row, node = np.arange(len(self.node)), self.node
+        if self.divided is None:
+            return row, node, np.ones(len(node))
+        is_whole = np.ones(len(node), bool)
+        is_whole[self.divided.row] = False
+        whole = row[is_whole], node[is_whole], np.ones(int(is_whole.sum()))
+        row, node, share = (
+            np.concatenate(part) for part in zip(whole, self.divided.ends(), strict=True)
+        )
+        return row, node, share
+
+
+def walk_table(backend: Backend, tree: Tree, table: Table, missing: str) -> Walked:
+    """Where the rows of a table end."""
     node = backend.apply(stopping(tree), table)
     stopped = np.flatnonzero(~tree.is_leaf[node])
     if not stopped.size:
-        return node, None
+        return Walked(node)
+    if missing == "fractional":
+        return Walked(node, Divided(tree, table, stopped, node[stopped]))
 
     def read(column: int) -> HostArray:
         return to_numpy(table.columns[column].values)[stopped]
 
-    if missing != "fractional":
-        node[stopped] = walk_on(tree, node[stopped], read)
-        return node, None
-    row, leaf, share = spread(tree, node[stopped], read)
-    # The leaf that has most of a row stands for it.
-    by_share = np.lexsort((np.arange(len(row)), -share, row))
-    first = by_share[np.searchsorted(row[by_share], np.arange(len(stopped)))]
-    node[stopped] = leaf[first]
-    return node, (stopped[row], leaf, share)
-
-
-def all_ends(backend: Backend, tree: Tree, table: Table, missing: str) -> Ends:
-    """Where all rows of a table end: row, node and share for each end."""
-    node, several = walk_table(backend, tree, table, missing)
-    row = np.arange(len(node))
-    if several is None:
-        return row, node, np.ones(len(node))
-    is_whole = np.ones(len(node), bool)
-    is_whole[several[0]] = False
-    whole = row[is_whole], node[is_whole], np.ones(int(is_whole.sum()))
-    row, node, share = (np.concatenate(part) for part in zip(whole, several, strict=True))
-    return row, node, share
-
-
-def values_at(node: HostArray, several: Ends | None, value: HostArray) -> HostArray:
-    """The values of leaves, (nodes, outputs), for each row; the mean by share of several."""
-    found = value[node]
-    if several is not None:
-        row, mean = shared_values(several, value)
-        found[row] = mean
-    return found
-
-
-def shared_values(ends: Ends, value: HostArray) -> tuple[HostArray, HostArray]:
-    """The rows that end in several leaves, and the mean of their values by share."""
-    row, leaf, share = ends
-    rows, place = np.unique(row, return_inverse=True)
-    mean = np.zeros((len(rows), *value.shape[1:]))
-    np.add.at(mean, place, share[:, None] * value[leaf])
-    return rows, mean
+    node[stopped] = walk_on(tree, node[stopped], read)
+    return Walked(node)
 
 
 def sum_leaves(
@@ -85,8 +138,7 @@ def sum_leaves(
         return backend.sum_leaves(stack, table, begin)
     total = np.tile(begin, (table.n_rows, 1))
     for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
-        node, several = walk_table(backend, tree, table, missing)
-        own = values_at(node, several, stack.values_of(number))
+        own = walk_table(backend, tree, table, missing).values(stack.values_of(number))
         total[:, first : first + stack.width] += own
     return total
 
@@ -99,5 +151,5 @@ def leaves_of(
         return backend.leaves_of(stack, table)
     leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
     for number, tree in enumerate(stack.trees):
-        leaf[:, number] = walk_table(backend, tree, table, missing)[0]
+        leaf[:, number] = walk_table(backend, tree, table, missing).leaf()
     return leaf

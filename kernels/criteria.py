@@ -18,6 +18,10 @@ from gputree.kernels import logarithm
 # (2**17 + 1: multiplying by it and subtracting back drops the lowest 17 of 53 bits.)
 TRIMMER = 131073.0
 
+# What a split is worth that would leave a child without any counts: less than none.
+REFUSED = -1.0
+OUT_OF_QUESTION = -1e300  # stands for such a child in sums over channels
+
 
 def compile_for(jit, ops):
     """Return the formulas for one target; see `logarithm.compile_for` for `jit` and `ops`."""
@@ -66,8 +70,20 @@ def compile_for(jit, ops):
         return bits + told(total - left, total, weight - left_weight, weight)
 
     @jit
+    def counts_step(bits, left, total, left_weight, weight):
+        """Add what both children tell about the counts of one output; both must have some."""
+        more = told_step(bits, left, total, left_weight, weight)
+        more = select(left > 0.0, more, OUT_OF_QUESTION)
+        return select(total - left > 0.0, more, OUT_OF_QUESTION)
+
+    @jit
     def larger(a, b):
         return select(a > b, a, b)
+
+    @jit
+    def counts_score(bits):
+        """The score that the sum of `counts_step` stands for."""
+        return select(bits > OUT_OF_QUESTION, larger(bits, 0.0), REFUSED)
 
     @jit
     def apart(sum_apart, left, total, left_weight, weight):
@@ -90,6 +106,18 @@ def compile_for(jit, ops):
         for c in range(n_channels):
             bits = told_step(bits, left[c], total[c], left_weight, weight)
         return larger(bits, 0.0)
+
+    @jit
+    def deviance(left, total, left_weight, weight, n_channels):
+        """Half the decrease of the Poisson deviance, in bits: the channels are sums of counts.
+
+        With y the counts and w the weights of a child, Y and W those of its node, a child adds
+        y log(y / w) - y log(Y / W), which has the form of the mutual information.
+        """
+        bits = mul(left_weight, 0.0)
+        for c in range(n_channels):
+            bits = counts_step(bits, left[c], total[c], left_weight, weight)
+        return counts_score(bits)
 
     @jit
     def twoing(left, total, left_weight, weight, n_channels):
@@ -144,6 +172,8 @@ def compile_for(jit, ops):
         room=room,
         penalty=penalty,
         told_step=told_step,
+        counts_step=counts_step,
+        counts_score=counts_score,
         larger=larger,
         told=told,
         log2=log2,
@@ -151,6 +181,7 @@ def compile_for(jit, ops):
         twoing=twoing,
         between=between,
         information=information,
+        deviance=deviance,
         corrected=corrected,
         gini=gini,
         entropy=entropy,

@@ -339,7 +339,9 @@ def test_a_device_that_is_none_is_a_mistake():
 def test_auto_is_told_for_a_small_table_and_for_a_large_one():
     found = Visit().diagnose()
     small, large = found["auto"]
-    assert (small["backend"], small["device"]) == ("numpy", "cpu")
+    # Compiled kernels, once something has loaded them, are quicker for a small table, too.
+    assert small["backend"] in ("numpy", "numba")
+    assert small["device"] == "cpu"
     assert "a GPU is not looked for below" in small["reason"]
     assert large["backend"] == "numba"
     assert "no GPU is used, as " in large["reason"]

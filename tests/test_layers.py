@@ -24,6 +24,7 @@ MODULES = {
 # Where a module of this prefix may take things of gputree from; itself and below always.
 FOUNDATION = {
     *("gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs", "gputree.turns"),
+    "gputree.shares",
 }
 BOOSTED = {
     *FOUNDATION,
@@ -77,6 +78,7 @@ MAY_IMPORT = {
         *("gputree.formulas", "gputree.sampling"),
     },
     "gputree.boosting.model": BOOSTED,
+    "gputree.boosting.run": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
     "gputree.plots": {
         *FOUNDATION,
@@ -185,7 +187,9 @@ def test_kernels_need_nothing_but_numba_and_one_another(name):
     if name.count(".") > 2:  # compiled for one device, with NumPy's dtypes; formulas are for all
         allowed.add("numpy")
     if name == "gputree.kernels.cpu.jit":
-        allowed.add("time")  # it keeps the time of compiling
+        allowed |= {"contextlib", "time", "warnings"}  # it keeps the time of compiling
+    if name == "gputree.kernels.undisturbed":  # the threads that numba compiles in
+        allowed |= {"_thread", "atexit", "contextlib", "functools", "os", "queue", "threading"}
     if name == "gputree.kernels.cpu.memory":
         allowed.add("llvmlite")  # memory that is asked for ahead
     if name == "gputree.kernels.cuda.gpu":

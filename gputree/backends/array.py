@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gputree.backends import array_slopes, array_sums, coding
+from gputree.backends import array_slopes, array_sums, array_walk, coding
 from gputree.backends.array_rows import (
     ArrayRows,
     Coded,
@@ -48,7 +48,7 @@ from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import MISSING_LEVEL, STAY, Array, HostArray, code_dtype
+from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria, losses
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -255,14 +255,9 @@ class ArrayBackend:
         return self._lib.to_host(self._lib.xp.take(flat, at)).astype(np.int64)
 
     def disperse(
-        self,
-        rows: ArrayRows,
-        nodes: HostArray,
-        row: HostArray,
-        node: HostArray,
-        weight: HostArray | None = None,
+        self, rows: ArrayRows, nodes: HostArray, row: HostArray, node: HostArray
     ) -> ArrayRows:
-        return dispersed(self._lib, rows, nodes, row, node, weight)
+        return dispersed(self._lib, rows, nodes, row, node)
 
     def grow_whole(
         self,
@@ -280,58 +275,28 @@ class ArrayBackend:
         return node_of_each(self._lib, rows)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        xp = self._lib.xp
-        columns: dict[int, Array] = {}
-        feature_of, threshold_of, missing_slot, first_child, level_start = (
-            self._put(np.array(field, dtype))
-            for field, dtype in [
-                (tree.feature, np.int64),
-                (tree.threshold, np.float64),
-                (tree.missing_slot, np.int64),
-                (tree.first_child, np.int64),
-                (tree.level_start, np.int64),
-            ]
-        )
-        # One entry more, so that there is one to look at where no level is known.
-        level_slot = self._put(np.append(tree.level_slot, STAY).astype(np.int64))
-        node = self._put(np.zeros(table.n_rows, np.int64))
-        pending = self._put(np.arange(table.n_rows) if tree.n_nodes > 1 else np.empty(0, np.int64))
-        while pending.shape[0]:
-            here = xp.take(node, pending)
-            tested = xp.take(feature_of, here)
-            for feature in self._lib.to_host(xp.unique_values(tested)).tolist():
-                if feature not in columns:
-                    columns[feature] = self._values(table.columns[feature])
-                at = xp.nonzero(tested == feature)[0]
-                row, parent = xp.take(pending, at), xp.take(here, at)
-                value = xp.astype(xp.take(columns[feature], row), xp.float64)
-                slot = xp.astype(value > xp.take(threshold_of, parent), xp.int64)
-                start, is_known = xp.take(level_start, parent), ~xp.isnan(value)
-                if table.columns[feature].levels is not None:
-                    level = xp.astype(xp.where(is_known, value, 0.0), xp.int64)
-                    at = xp.where(is_known & (start >= 0), start + level, level_slot.shape[0] - 1)
-                    slot = xp.where(start >= 0, xp.take(level_slot, at), slot)
-                is_known = is_known & (slot != STAY)
-                slot = xp.where(is_known, slot, xp.take(missing_slot, parent))
-                child = xp.take(first_child, parent) + slot
-                node = self._lib.replaced(node, row, xp.where(slot == STAY, parent, child))
-            here, before = xp.take(node, pending), here
-            moves = (xp.take(first_child, here) >= 0) & (here != before)
-            pending = xp.take(pending, xp.nonzero(moves)[0])
-        return self._lib.to_host(node)
+        return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
-        leaves = [self.apply(tree, table) for tree in stack.trees]
-        return np.stack(leaves, axis=1).astype(np.int32)
+        leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
+        for rows, trees, end in self._walk(stack, table):
+            leaf[rows, trees] = self._lib.to_host(end).T - stack.root[trees]
+        return leaf
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         xp, width = self._lib.xp, stack.width
         total = self._put(np.tile(np.asarray(start, np.float64), (table.n_rows, 1)))
-        for number, first in enumerate(stack.column.tolist()):
-            leaf = self._put(self.apply(stack.trees[number], table))
-            added = xp.take(self._put(stack.values_of(number)), leaf, axis=0)
-            total[:, first : first + width] = total[:, first : first + width] + added
+        value = self._put(stack.value)
+        for rows, trees, end in self._walk(stack, table):
+            for number, first in enumerate(stack.column[trees].tolist()):
+                own = total[rows, first : first + width]
+                total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
         return self._lib.to_host(total)
+
+    def _walk(self, stack: Stack, table: Table) -> Iterator[tuple[slice, slice, Array]]:
+        return array_walk.walk(
+            self._lib, stack, table, lambda column: self._values(table.columns[column])
+        )
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None

@@ -8,7 +8,7 @@ from gputree.backends.contract import Moves
 from gputree.backends.libraries import Library
 from gputree.backends.row_lists import dispersed_lists, with_room
 from gputree.data.bins import Bins
-from gputree.data.target import Target, with_copies
+from gputree.data.target import Target
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 from gputree.runs import begins
 
@@ -75,36 +75,13 @@ def divided(
 
 
 def dispersed(
-    lib: Library,
-    rows: ArrayRows,
-    nodes: HostArray,
-    row: HostArray,
-    node: HostArray,
-    weight: HostArray | None,
+    lib: Library, rows: ArrayRows, nodes: HostArray, row: HostArray, node: HostArray
 ) -> ArrayRows:
     """The rows with those of `nodes` taken out and others put in."""
-    coded, number = rows.coded, row
-    if weight is not None:
-        number = coded.target.n_rows + np.arange(len(row))
-        coded = _with_copies(lib, coded, row, weight)
     order, start, n_rows = dispersed_lists(
-        lib.to_host(rows.order), rows.start, rows.n_rows, nodes, number, node
+        lib.to_host(rows.order), rows.start, rows.n_rows, nodes, row, node
     )
-    return ArrayRows(coded, lib.from_host(order), start, n_rows)
-
-
-def _with_copies(lib: Library, coded: Coded, row: HostArray, weight: HostArray) -> Coded:
-    xp, target = lib.xp, with_copies(coded.target, row, weight)
-    assert target.label is not None
-    assert target.weight is not None
-    copied = xp.take(coded.code, lib.from_host(row), axis=1)
-    return replace(
-        coded,
-        code=xp.concat([coded.code, copied], axis=1),
-        target=target,
-        label=lib.from_host(target.label.astype(np.int64)),
-        weight=lib.from_host(target.weight.astype(np.float64)),
-    )
+    return replace(rows, order=lib.from_host(order), start=start, n_rows=n_rows)
 
 
 def _halved(

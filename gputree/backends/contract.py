@@ -105,6 +105,9 @@ class LevelRules:
     list_length: int = 8  # levels that `greedy` looks at in each step
     missing: str = "direction"  # or category, known
     ridge: float = 0.0  # added to the weights of levels and of children
+    # Levels with fewer rows in a node, or with less weight where rows are hidden, are one together
+    # there, and with them go levels that the node has not. Only where subsets are searched.
+    min_category: int = 1
 
 
 @dataclass(frozen=True)
@@ -358,19 +361,8 @@ class Backend(Protocol):
         """The code of a feature in a row, for each pair of them."""
         ...
 
-    def disperse(
-        self,
-        rows: Rows,
-        nodes: HostArray,
-        row: HostArray,
-        node: HostArray,
-        weight: HostArray | None = None,
-    ) -> Rows:
-        """Take all rows from `nodes`, and put `row[i]` at `node[i]`.
-
-        With weights, what is put there are copies, each of its own weight, which get the row
-        numbers that follow the last one in use.
-        """
+    def disperse(self, rows: Rows, nodes: HostArray, row: HostArray, node: HostArray) -> Rows:
+        """Take all rows from `nodes`, and put `row[i]` at `node[i]`."""
         ...
 
     # Once some trees.

@@ -313,15 +313,8 @@ class CpuBackend:
     def codes_of(self, rows: CpuRows, row: HostArray, feature: HostArray) -> HostArray:
         return rows.code[feature, row].astype(np.int64)
 
-    def disperse(
-        self,
-        rows: CpuRows,
-        nodes: HostArray,
-        row: HostArray,
-        node: HostArray,
-        weight: HostArray | None = None,
-    ) -> CpuRows:
-        return cpu_route.dispersed(self._workers, rows, nodes, row, node, weight)
+    def disperse(self, rows: CpuRows, nodes: HostArray, row: HostArray, node: HostArray) -> CpuRows:
+        return cpu_route.dispersed(self._workers, rows, nodes, row, node)
 
     def grow_whole(
         self,

@@ -4,6 +4,7 @@ import numpy as np
 
 from gputree.backends.attribution import Plan
 from gputree.backends.cpu_predict import matrix_of
+from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.workers import Workers
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
@@ -17,6 +18,10 @@ def attribute(
     workers: Workers, stack: Stack, table: Table, owner: HostArray, background: Table | None
 ) -> HostArray:
     """The verb of the contract."""
+    check_outputs(stack, stack.n_outputs)
+    for rows in (table, background):
+        if rows is not None:
+            check_walk(stack, rows)
     plan = Plan.of(stack, owner)
     n_features = int(owner.max()) + 1
     result = np.zeros((table.n_rows, n_features, stack.n_outputs))

@@ -11,14 +11,16 @@ from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
-from gputree.data.table import Kind
 from gputree.dtypes import FEATURE, SLOT, HostArray
+from gputree.formulas import HOST
 from gputree.kernels.cpu import grow
 from gputree.kernels.cpu.split import FORMULAS
 from gputree.kernels.cpu.two_classes import EXACT_WEIGHT
 from gputree.kernels.cpu.words import UPPER
+from gputree.turns import Turns
 
 LONE_ROWS = 16_384  # of a tree that is grown by one thread while others rest
+AHEAD_ROWS = 8_192  # of a tree of few leaves that is grown further, and then cut back to the best
 NO_POINTS = np.empty((0, 0))
 
 
@@ -33,12 +35,12 @@ def grow_whole(
     """Trees on rows at their roots; None where frontiers are quicker, or levels are split."""
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
-    if limits.max_leaves is not None or is_lone:
+    if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
         if len(roots) > 1:
             return None
         whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
         return None if whole is None else [whole]
-    if any(feature.kind is Kind.NOMINAL for feature in roots[0].bins.features):
+    if roots[0].bins.is_nominal.any():
         return None
     return workers.map(
         lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
@@ -83,12 +85,15 @@ def _grow(
         np.array(channels.units),
     )
     n_rows = node[:, grow.N_ROWS]
+    is_inner = node[:, grow.FIRST_CHILD] >= 0
+    if limits.max_leaves is not None:
+        is_inner = _best(node[:, grow.FIRST_CHILD], score, sums, search.ridge, limits.max_leaves)
     if is_pair:
         sums = np.stack([sums[:, 0] - sums[:, 1], sums[:, 1]], axis=1)
         if channels.counts_rows:
             sums = np.concatenate([sums, n_rows[:, None]], axis=1)
     return Whole(
-        is_inner=node[:, grow.FIRST_CHILD] >= 0,
+        is_inner=is_inner,
         first_child=node[:, grow.FIRST_CHILD],
         feature=node[:, grow.TESTED].astype(FEATURE),
         code=node[:, grow.AT_CODE],
@@ -105,6 +110,30 @@ def _grow(
             n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
         ),
     )
+
+
+def _best(
+    first_child: HostArray, score: HostArray, sums: HostArray, ridge: float, max_leaves: int
+) -> HostArray:
+    """Which nodes of a tree that has grown further are split, where the best one comes next."""
+    inner = np.flatnonzero(first_child >= 0)
+    worth = score[inner]
+    if ridge > 0.0:
+        weight, slope = sums[inner, :2].astype(np.float64).T
+        worth = worth - HOST.penalty(slope, weight, ridge)
+    worth_of = dict(zip(inner.tolist(), HOST.trim(worth).tolist(), strict=True))
+    turns, child_of = Turns(max_leaves - 1), first_child.tolist()
+    if inner.size:
+        turns.meet(0, worth_of[0], -1)
+    while wave := turns.next():
+        for node in wave:
+            turns.divide(node)
+            for child in (child_of[node], child_of[node] + 1):
+                if child in worth_of:
+                    turns.meet(child, worth_of[child], node)
+    is_inner = np.zeros(len(first_child), np.bool_)
+    is_inner[np.array(turns.settled, np.int64)] = True
+    return is_inner
 
 
 def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:

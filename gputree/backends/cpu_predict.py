@@ -14,6 +14,7 @@ import numpy as np
 
 from gputree.backends.cpu_rows import LEAST_ROWS
 from gputree.backends.cpu_values import as_matrix, floats
+from gputree.backends.door import check_outputs, check_tree_walk, check_walk
 from gputree.backends.workers import Workers
 from gputree.data.table import Table
 from gputree.dtypes import STAY, HostArray
@@ -29,6 +30,7 @@ MOST_NEAR = 4096  # words of a tree that leave room for codes in the cache neare
 
 def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     """Where each row ends in one tree."""
+    check_tree_walk(tree, table)
     leaf = np.zeros(table.n_rows, np.int64)
     if tree.n_nodes == 1:
         return leaf
@@ -55,6 +57,7 @@ def leaves_of(workers: Workers, stack: Stack, table: Table) -> HostArray:
 
 def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -> HostArray:
     """The sum of the values of the leaves of each row, (rows, outputs)."""
+    check_outputs(stack, len(start))
     total = np.tile(np.asarray(start, np.float64), (table.n_rows, 1))
     for part, matrix, place in _parts(stack, table):
         kernels = predict_many.sum_leaves, predict_many.walked_sum_leaves
@@ -111,6 +114,7 @@ _PACKED: WeakKeyDictionary[Stack, list[Coded | Walked]] = WeakKeyDictionary()
 
 def _parts(stack: Stack, table: Table) -> Iterator[tuple[Coded | Walked, HostArray, HostArray]]:
     """The parts of a stack, and the values they are about to see."""
+    check_walk(stack, table)
     if stack not in _PACKED:
         _PACKED[stack] = list(_pack(stack))
     feature = stack.joined("feature")

@@ -10,7 +10,6 @@ from gputree.backends.cpu_rows import (
     Layout,
     chunks,
     running,
-    with_copies,
     with_lists,
 )
 from gputree.backends.workers import Workers
@@ -108,18 +107,9 @@ def divided(workers: Workers, rows: CpuRows, moves: Moves) -> CpuRows:
 
 
 def dispersed(
-    workers: Workers,
-    rows: CpuRows,
-    nodes: HostArray,
-    row: HostArray,
-    node: HostArray,
-    weight: HostArray | None,
+    workers: Workers, rows: CpuRows, nodes: HostArray, row: HostArray, node: HostArray
 ) -> CpuRows:
     """The rows with those of `nodes` taken out and others put in, after those already there."""
-    number = row
-    if weight is not None:
-        number = rows.target.n_rows + np.arange(len(row))
-        rows = with_copies(rows, row, weight)
     n_nodes = max(len(rows.start), int(node.max(initial=-1)) + 1)
     n_kept = np.zeros(n_nodes, np.int64)
     n_kept[: len(rows.start)] = rows.n_rows
@@ -129,7 +119,7 @@ def dispersed(
     order = np.empty(int(n_rows.sum()), rows.order.dtype)
     held = np.flatnonzero(n_kept)
     copy_lists(workers, rows, held, begin[held], order)
-    route.append(number, node, begin + n_kept, order)
+    route.append(row, node, begin + n_kept, order)
     # A layout that is still to be made has the rows of those who ask first.
     is_shared = rows.layout.is_made or len(order) == len(rows.order)
     rows = replace(rows, layout=rows.layout if is_shared else Layout())

@@ -9,7 +9,6 @@ from gputree.backends.cpu_lists import NONE
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
 from gputree.data.target import Target
-from gputree.data.target import with_copies as extended
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram
 from gputree.runs import begins, owners, within
@@ -22,17 +21,18 @@ class Layout:
     """Codes by row, in the order the rows had when small nodes first asked for them.
 
     From then on the rows of a node lie near each other, however far apart they are in the table.
-    Boosted trees, which are many, share one in the order of the table.
+    Boosted trees, which are many and may each have other rows, share one in the order of the table.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self.by_row: HostArray | None = None
         self.spot: HostArray | None = None  # (rows,) where each row is in `by_row`
         self.lane = Lane()  # of whoever grows a tree
 
     def of(self, rows: "CpuRows", workers: Workers) -> tuple[HostArray, HostArray]:
         """Codes (rows, features) and spots, made at the first call."""
-        if rows.is_packed:
+        if self.is_shared:
             self.in_order(rows.code, workers)
         if self.by_row is None or self.spot is None:
             n_features, n_rows = rows.code.shape
@@ -50,15 +50,6 @@ class Layout:
             self.spot = np.arange(n_rows, dtype=np.int32)
             workers.run(histogram.turn, n_rows, code, self.by_row, least=LEAST_ROWS)
         return self.by_row
-
-    def with_copies(self, row: HostArray) -> "Layout":
-        """The layout of a table with copies of some rows after the others."""
-        copied = Layout()
-        if self.by_row is not None and self.spot is not None:
-            spot = len(self.by_row) + np.arange(len(row), dtype=np.int32)
-            copied.by_row = np.concatenate([self.by_row, self.by_row[self.spot[row]]])
-            copied.spot = np.concatenate([self.spot, spot])
-        return copied
 
     @property
     def is_made(self) -> bool:
@@ -135,17 +126,3 @@ def with_lists(
     new_n_rows[: len(rows.start)] = rows.n_rows
     new_start[node], new_n_rows[node] = start, n_rows
     return replace(rows, order=order, start=new_start, n_rows=new_n_rows)
-
-
-def with_copies(rows: CpuRows, row: HostArray, weight: HostArray) -> CpuRows:
-    """The rows with copies of some after the others, each of its own weight and at no node."""
-    target = extended(rows.target, row, weight)
-    assert target.weight is not None
-    return replace(
-        rows,
-        code=np.concatenate([rows.code, rows.code[:, row]], axis=1),
-        layout=rows.layout.with_copies(row),
-        target=target,
-        label=np.concatenate([rows.label, rows.label[row]]),
-        weight=target.weight,
-    )

@@ -52,7 +52,7 @@ def margins(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuMarg
         np.ascontiguousarray(y, np.float64),
         NO_FLOATS if weight is None else np.ascontiguousarray(weight, np.float64),
         np.array(start, np.float64, order="C"),
-        Layout(),
+        Layout(is_shared=True),
     )
 
 

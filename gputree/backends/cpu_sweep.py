@@ -15,7 +15,6 @@ from gputree.backends.contract import Limits, Search, Whole
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
-from gputree.data.table import Kind
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, words
@@ -39,7 +38,7 @@ def grow(
     """A tree on rows at its root; None where frontiers are quicker."""
     bins = rows.bins
     n_leaves = _most_leaves(limits)
-    if not rows.is_packed or any(feature.kind is Kind.NOMINAL for feature in bins.features):
+    if not rows.is_packed or bins.is_nominal.any():
         return None
     if n_leaves is None:
         return None

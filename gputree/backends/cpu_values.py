@@ -9,13 +9,15 @@ import numpy as np
 from gputree.arrays import to_numpy
 from gputree.backends.cpu_lanes import Lane
 from gputree.backends.cpu_lists import NONE, Listing, page_table
-from gputree.data.bins import FeatureBins
-from gputree.data.cuts import LISTED_ROWS, distinct, searched_codes
+from gputree.data.bins import FeatureBins, midpoint
+from gputree.data.cuts import LISTED_ROWS, distinct
 from gputree.data.number_line import Buckets, bucket_in, bucket_of, table_length
 from gputree.data.table import Column
 from gputree.dtypes import MISSING_LEVEL, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.cpu import coding
+
+SIDES = "below", "above"  # of a cut
 
 
 def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
@@ -108,25 +110,44 @@ def refine(
 ) -> list[tuple[HostArray, HostArray]]:
     """Distinct known values of each column inside its wanted buckets, and their weights."""
     buckets = [own for own in wanted if own is not None]
-    if len(buckets) < len(wanted):
-        return [_every(block[:, column], weight) for column in range(block.shape[1])]
-    return Listing(lane, block, weight, buckets).by_column()
-
-
-def _every(line: HostArray, weight: HostArray | None) -> tuple[HostArray, HostArray]:
-    """Distinct values and weights of a short column."""
-    is_known = line == line
+    if len(buckets) == len(wanted):
+        return Listing(lane, block, weight, buckets).by_column()
     if weight is None:
-        return distinct(line[is_known], None)
-    is_known &= weight > 0
-    return distinct(line[is_known], weight[is_known])
+        return _all_values(block)
+    return [_weighted_values(line, weight) for line in block.T]
+
+
+def _all_values(block: HostArray) -> list[tuple[HostArray, HostArray]]:
+    """Distinct values of short columns, and how many rows have each; all columns at once."""
+    ordered = np.sort(block.T, axis=1)  # missing values come last
+    is_first = ordered == ordered
+    n_known = np.count_nonzero(is_first, axis=1)
+    is_first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    at = np.flatnonzero(is_first)
+    value = ordered.ravel()[at].astype(np.float64)
+    n_values = np.count_nonzero(is_first, axis=1)
+    bound = np.cumsum(n_values)
+    end = np.append(at[1:], 0)
+    has_values = n_values > 0
+    last_known = np.arange(len(ordered)) * ordered.shape[1] + n_known
+    end[bound[has_values] - 1] = last_known[has_values]
+    each = (np.split(array, bound[:-1]) for array in (value, end - at))
+    return list(zip(*each, strict=True))
+
+
+def _weighted_values(line: HostArray, weight: HostArray) -> tuple[HostArray, HostArray]:
+    """Distinct values of a short column, and the weight of each."""
+    counts = (line == line) & (weight > 0)
+    return distinct(line[counts], weight[counts])
 
 
 def encode(lane: Lane, block: HostArray, bins: Sequence[FeatureBins], code: HostArray) -> None:
     """Write the codes of some columns, (columns, rows)."""
     if len(block) <= LISTED_ROWS:
-        for column, feature in enumerate(bins):
-            code[column] = searched_codes(block[:, column], feature)
+        below, above = (np.concatenate([getattr(f, side) for f in bins]) for side in SIDES)
+        first_cut = np.cumsum([0, *(len(feature.below) for feature in bins)])
+        missing_code = np.array([feature.n_codes - 1 for feature in bins])
+        coding.search_codes(block, midpoint(below, above), first_cut, missing_code, code)
         return
     most = max(len(feature.cut) for feature in bins)
     cut = np.full((len(bins), most + 2), np.inf)

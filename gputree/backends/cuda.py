@@ -32,6 +32,7 @@ from gputree.backends.cuda_launch import Launches
 from gputree.backends.cuda_plan import AUTOMATIC, Tuning, route_table, sum_table
 from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
+from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.host_walk import host_walker
 from gputree.backends.levels import split_levels, tables_of
@@ -40,7 +41,7 @@ from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
-from gputree.data.target import Channels, Target, with_copies
+from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, Array, HostArray
 from gputree.kernels.cuda import predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
@@ -156,7 +157,7 @@ class CudaBackend:
         return attached(self._launches, data, bins, target, *at_roots(target, n_each))
 
     def take_rows(self, data: CudaData, row: HostArray) -> CudaData:
-        return cuda_route.copied(self._launches, data, row, keeps=False)
+        return cuda_route.copied(self._launches, data, row)
 
     # Boosting.
 
@@ -330,22 +331,11 @@ class CudaBackend:
         return cuda_route.codes_of(self._launches, rows, row, feature)
 
     def disperse(
-        self,
-        rows: CudaRows,
-        nodes: HostArray,
-        row: HostArray,
-        node: HostArray,
-        weight: HostArray | None = None,
+        self, rows: CudaRows, nodes: HostArray, row: HostArray, node: HostArray
     ) -> CudaRows:
         listed = self._device.download(rows.order), rows.start, rows.n_rows
-        if weight is None:
-            order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
-            return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
-        number = rows.target.n_rows + np.arange(len(row))
-        order, start, n_rows = dispersed_lists(*listed, nodes, number, node)
-        target = with_copies(rows.target, row, weight)
-        data = cuda_route.copied(self._launches, rows.data, row, keeps=True)
-        return attached(self._launches, data, rows.bins, target, order, start, n_rows)
+        order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
+        return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
 
     def grow_whole(
         self,
@@ -380,6 +370,7 @@ class CudaBackend:
         return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        check_outputs(stack, len(start))
         upload = self._device.upload
         total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
         has_levels, args = self._nodes(stack, table)
@@ -396,6 +387,7 @@ class CudaBackend:
 
     def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
         """Whether levels are tested, and what kernels that walk trees are told first."""
+        check_walk(stack, table)
         feature = stack.joined("feature")
         # Where all trees are leaves, a column is brought that nobody looks at.
         used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)

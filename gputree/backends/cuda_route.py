@@ -114,23 +114,22 @@ def codes_of(launches: Launches, rows: CudaRows, row: HostArray, feature: HostAr
     return dev.download(found).astype(np.int64)
 
 
-def copied(launches: Launches, data: CudaData, row: HostArray, *, keeps: bool) -> CudaData:
-    """The codes of some rows, after those of all rows if it `keeps` them; not by columns."""
-    n_kept = data.n_rows if keeps else 0
-    dev, n_rows = launches.device, n_kept + len(row)
-    longer = dev.empty(n_rows * data.row_words, np.uint32)
+def copied(launches: Launches, data: CudaData, row: HostArray) -> CudaData:
+    """The codes of some rows; not by columns."""
+    dev, n_rows = launches.device, len(row)
+    words = dev.empty(n_rows * data.row_words, np.uint32)
     launches.over(
         route.copy_rows,
         n_rows * data.row_words,
-        n_kept * data.row_words,
-        len(row),
+        0,
+        n_rows,
         dev.upload(row.astype(np.int32)),
         data.row_words,
         data.words,
-        longer,
+        words,
     )
     none = dev.empty(1, data.by_column.dtype)
-    return replace(data, words=longer, by_column=none, n_rows=n_rows)
+    return replace(data, words=words, by_column=none, n_rows=n_rows)
 
 
 def codes_in(data: CudaData) -> Codes:

@@ -149,7 +149,8 @@ def refine(
     on_device, put = dev.upload(is_wanted), _weight(dev, weight)
     while True:
         members = dev.empty(values.n_columns * room, values.values.dtype)
-        row = dev.empty(1 if weight is None else values.n_columns * room, np.int32)
+        # One more: a single row would be taken for none.
+        row = dev.empty(1 if weight is None else values.n_columns * room + 1, np.int32)
         n_found = dev.zeros(values.n_columns, np.int32)
         launches.over(
             coding.gather,
@@ -162,7 +163,7 @@ def refine(
             break
         room = int(n_members.max())
     value = dev.download(members).reshape(values.n_columns, room)
-    rows = None if weight is None else dev.download(row).reshape(values.n_columns, room)
+    rows = None if weight is None else dev.download(row)[:-1].reshape(values.n_columns, room)
     return [
         distinct(value[i, :n], None if weight is None or rows is None else weight[rows[i, :n]])
         for i, n in enumerate(n_members.tolist())

@@ -10,7 +10,8 @@ here, on the host, for every backend that has no search of its own. Two ways to 
   strictly concave. `principal` sorts by the first principal component of the class shares
   (Coppersmith, Hong and Hosking), `greedy` collects levels one by one.
 
-Child 0 of a subset takes the first level that the node has.
+Child 0 of a subset takes the first level that the node has. Levels that have fewer rows in a node
+than `min_category` are searched there as if they were one level, the last.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ from gputree.runs import begins, owners, within
 SUMS_AT_ONCE = 2**21  # sums of subsets that are made together
 POWERS = 64  # steps towards the first principal component
 FEW_LEVELS = 8  # nodes with no more levels are searched apart from those with more
-CONCAVE = ("between", "information", "twoing")  # for two classes twoing chooses as Gini does
+# For two classes twoing chooses as Gini does.
+CONCAVE = ("between", "information", "twoing", "deviance")
 
 Candidates: TypeAlias = tuple[HostArray, HostArray]  # scores (nodes,), subsets (nodes, levels)
 
@@ -66,7 +68,12 @@ def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> 
     is_level = within(tables.n_codes) < n_values[owner]
     # A small node has few of many levels: those it has are put side by side, in their order.
     present = np.flatnonzero(is_level & (channels.weight_of(tables.cells) > 0))
-    n_present = np.bincount(owner[present], minlength=len(n_values))
+    is_rare = np.zeros(len(present), bool)
+    if rules.min_category > 1 and not rules.is_multiway:
+        is_rare = channels.rows_of(tables.cells[present]) < rules.min_category
+    n_listed = np.bincount(owner[present[~is_rare]], minlength=len(n_values))
+    has_pool = np.bincount(owner[present[is_rare]], minlength=len(n_values)) > 0
+    n_present = n_listed + has_pool
     splits = LevelSplits(
         score=np.full(len(n_values), NO_SPLIT),
         bits=np.zeros(len(n_values)),
@@ -76,13 +83,22 @@ def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> 
     )
     if rules.is_multiway:  # levels that the node has not share the last child
         splits.slot[is_level] = n_present[owner[is_level]]
-    place = within(n_present)
+    # Those with too few rows are one together, in the place after all others.
+    place = np.empty(len(present), np.int64)
+    place[~is_rare] = within(n_listed)
+    place[is_rare] = n_listed[owner[present[is_rare]]]
     for few in (True, False):
         pairs = np.flatnonzero((n_present <= FEW_LEVELS) == few)
         if pairs.size:
             of_pairs = np.flatnonzero((n_present <= FEW_LEVELS)[owner[present]] == few)
             some = pairs, present[of_pairs], place[of_pairs]
             _split_some(tables, owner, some, channels, rules, splits)
+    if has_pool.any():
+        of_pool = np.full(len(n_values), STAY, SLOT)
+        of_pool[owner[present[is_rare]]] = splits.slot[present[is_rare]]
+        is_absent = is_level & has_pool[owner]
+        is_absent[present] = False
+        splits.slot[is_absent] = of_pool[owner[is_absent]]
     return splits
 
 
@@ -100,7 +116,7 @@ def _split_some(
     line[pairs] = np.arange(len(pairs))
     line = line[owner[code]]
     known = np.zeros((len(pairs), int(place.max(initial=0)) + 1, channels.n), np.int64)
-    known[line, place] = tables.cells[code]
+    np.add.at(known, (line, place), tables.cells[code])
     has_missing = tables.n_codes[pairs] > tables.n_values[pairs]
     last = (tables.start + tables.n_codes - 1)[pairs]
     missing = np.where(has_missing[:, None], tables.cells[last], 0)

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +15,7 @@ from gputree.backends.contract import Backend
 from gputree.backends.libraries import open_library
 from gputree.backends.workers import available_cores
 from gputree.errors import BackendUnavailable
+from gputree.kernels.undisturbed import undisturbed
 
 BACKENDS = ("numpy", "numba", "cuda", "cupy", "torch", "array_api_strict")
 _CPU_BACKENDS = ("numpy", "numba", "array_api_strict")
@@ -22,9 +24,14 @@ _CUDA_BACKENDS = ("cuda", "cupy", "torch")  # in order of preference
 _MODULE = {"cuda": "numba_cuda"}  # what must be installed, where that is not the backend's name
 
 # Cells (rows x features) from which compiled kernels roughly fit a tree faster than NumPy, with the
-# kernels loaded and without; benchmarks/crossover.py measures both on a machine.
-LOADED_CELLS = 100_000
+# kernels loaded and without; benchmarks/crossover.py measures both on a machine. Loaded ones are
+# quicker from some hundred cells on, but each has to be compiled once on a machine.
+LOADED_CELLS = 1_000
 COLD_CELLS = 2_000_000
+# The same of predictions, by walks of a row down a tree: NumPy makes two million in the second
+# that it takes to load the kernels.
+LOADED_WALKS = 100
+COLD_WALKS = 2_000_000
 GPU_CELLS = 10_000_000  # from which a GPU is looked for; a guess: no GPU has been measured yet
 _REMEDY = {
     "cuda": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
@@ -50,13 +57,14 @@ def choose(
     n_jobs: int | None = None,
     n_cells: int = 0,
     n_trees: int = 1,
+    n_walks: int | None = None,
     data_on: int | None = None,
 ) -> Choice:
     """The backend for `device` and `backend` as an estimator takes them.
 
     What is asked for and cannot be had is an error; only "auto" chooses freely, by the number of
-    cells of the table, by how many trees will be grown on it, and by the CUDA device that holds it,
-    if one does.
+    cells of the table, by how many trees will be grown on it, or how many walks of a row down a
+    tree predict it, and by the CUDA device that holds it, if one does.
     """
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
@@ -74,7 +82,7 @@ def choose(
         if has_gpu:
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
             return Choice(_open("cuda", "cuda:0", n_threads), reason)
-    name, reason = _for_cpu(n_cells, n_trees)
+    name, reason = _for_cpu(n_cells, n_trees, n_walks)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
 
 
@@ -88,14 +96,17 @@ def thread_count(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _for_cpu(n_cells: int, n_trees: int) -> tuple[str, str]:
-    """NumPy for small tables; compiled kernels once they pay for being loaded."""
-    is_loaded = "gputree.backends.cpu" in sys.modules
-    least = LOADED_CELLS if is_loaded else COLD_CELLS
-    cells = f"{n_cells:,} cells" if n_trees == 1 else f"{n_cells:,} cells in {n_trees:,} trees"
-    if n_cells * n_trees < least:
-        return "numpy", f"{cells} are fewer than the {least:,} that compiled kernels need"
-    return "numba", f"{cells} are enough for compiled kernels"
+def _for_cpu(n_cells: int, n_trees: int, n_walks: int | None) -> tuple[str, str]:
+    """NumPy for little work; compiled kernels once they pay for being loaded."""
+    amount, loaded, cold = n_cells * n_trees, LOADED_CELLS, COLD_CELLS
+    work = f"{n_cells:,} cells" if n_trees == 1 else f"{n_cells:,} cells in {n_trees:,} trees"
+    if n_walks is not None:
+        amount, loaded, cold = n_walks, LOADED_WALKS, COLD_WALKS
+        work = f"{n_walks:,} walks down a tree"
+    least = loaded if "gputree.backends.cpu" in sys.modules else cold
+    if amount < least:
+        return "numpy", f"{work} are fewer than the {least:,} that compiled kernels need"
+    return "numba", f"{work} are enough for compiled kernels"
 
 
 def _look_for_gpu(n_cells: int) -> tuple[bool, str]:
@@ -133,18 +144,14 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
         raise ValueError(f"backend={name!r} runs on a GPU, not on device='cpu'")
     if name == "numba":
         # Imported here, because loading numba takes longer than fitting a small table.
-        from gputree.backends.cpu import CpuBackend
-
-        return CpuBackend(n_threads)
+        return _loaded("gputree.backends.cpu").CpuBackend(n_threads)
     place = "cpu" if device == "auto" else device
     if name in _CUDA_ONLY or device.startswith("cuda"):
         place = _cuda_place(name, device)
     if name == "cuda":
         # Imported here: nobody without a GPU should pay for it.
-        from gputree.backends.cuda import CudaBackend
-        from gputree.backends.cuda_device import open_device
-
-        return CudaBackend(open_device(place))
+        handle = _loaded("gputree.backends.cuda_device").open_device(place)
+        return _loaded("gputree.backends.cuda").CudaBackend(handle)
     return ArrayBackend(open_library(name, place), name)
 
 
@@ -160,6 +167,12 @@ def _cuda_place(name: str, device: str) -> str:
     return f"cuda:{number}"
 
 
+@cache
+def _loaded(module: str) -> Any:
+    """A module that takes long to import; Ctrl-C meanwhile must not leave half of it."""
+    return undisturbed(import_module)(module)
+
+
 def _is_installed(name: str) -> bool:
     return find_spec(_MODULE.get(name, name)) is not None
 
@@ -171,9 +184,7 @@ def _is_simulated() -> bool:
 
 def _cuda_devices(name: str) -> int:
     if name == "cuda":
-        from gputree.backends.cuda_device import device_count
-
-        return device_count()
+        return int(_loaded("gputree.backends.cuda_device").device_count())
     module = import_module(name)
     if name == "torch":
         return int(module.cuda.device_count())

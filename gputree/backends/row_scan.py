@@ -199,7 +199,8 @@ class _RowScan:
     def _ties(self, score: Array, highest: Array) -> tuple[Array, Array]:
         """Lines and columns of the scores that are the highest of their node, once trimmed."""
         xp, trim = self.lib.xp, self.formulas.trim
-        line, column = self._where(score >= self._of_column(highest * NEARLY))
+        least = xp.where(highest > 0.0, highest * NEARLY, highest)  # refused splits tie exactly
+        line, column = self._where(score >= self._of_column(least))
         found = xp.take(xp.reshape(score, (-1,)), line * self.lines.n_columns + column)
         best = xp.take(highest, xp.take(self.lines.node, column))
         with np.errstate(invalid="ignore"):  # trimming NO_SPLIT

@@ -10,15 +10,14 @@ from sklearn.utils import column_or_1d
 from gputree.boosting.losses import Named, for_classes, for_numbers, shares
 from gputree.boosting.model import GradientBoosting
 from gputree.data.kinds import CategoricalFeatures
+from gputree.data.target import LARGEST_TARGET
+from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
-from gputree.errors import ModelFileError
-from gputree.estimators import parameters
+from gputree.estimators import model_file, parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import class_factors, read_labels, read_target
-from gputree.estimators.trees import LARGEST_TARGET
 from gputree.export.plan import EXPONENTIAL, IDENTITY, LOGISTIC, SOFTMAX
 from gputree.formulas import LOSSES as FORMULAS
-from gputree.tree.plain import from_plain
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
@@ -76,6 +75,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         What a loss must get smaller by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
+    min_samples_category : int or 'auto', default='auto'
+        The fewest rows that a category must have in a node to be told from others there, where
+        categories are divided into two groups; those with fewer are one together, and categories
+        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
+        categories, and for one in others.
     missing : {'direction', 'category'}, default='direction'
         Missing values go to the side that lowers the loss more, or are a level of their own.
     unknown_category : {'missing', 'error'}, default='missing'
@@ -145,6 +149,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
+        min_samples_category: int | str = "auto",
         missing: str = "direction",
         unknown_category: str = "missing",
         max_bins: int = 255,
@@ -176,6 +181,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.categorical_features = categorical_features
+        self.min_samples_category = min_samples_category
         self.missing = missing
         self.unknown_category = unknown_category
         self.max_bins = max_bins
@@ -227,6 +233,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return shares(raw) if len(self.classes_) > 1 else np.ones((raw.shape[1], 1))
 
     def _labels(self, raw: HostArray) -> HostArray:
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, raw.shape[1])
         place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
         return self.classes_[place]
 
@@ -240,7 +248,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         classes, number = read_labels(y, n_rows, type(self).__name__)
         factor = class_factors(self.class_weight, "data", classes, number, weight)
         if factor is not None:
-            weight = factor[number] if weight is None else weight * factor[number]
+            with np.errstate(over="ignore"):
+                weight = factor[number] if weight is None else weight * factor[number]
+            weight = read_weights(weight, n_rows, "the product of sample_weight and class_weight")
         learned = {"classes_": classes, "n_classes_": len(classes)}
         return number.astype(np.float64), weight, learned
 
@@ -259,12 +269,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return for_classes(len(learned["classes_"]))
 
     def _restore_target(self, header: dict[str, Any]) -> None:
-        classes = from_plain(header["classes"])
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-            raise ModelFileError("the class labels are not labels")
-        if len(set(classes.tolist())) < len(classes):
-            raise ModelFileError("a class label occurs twice")
-        self.classes_, self.n_classes_ = classes, len(classes)
+        self.classes_ = model_file.read_labels(header)
+        self.n_classes_ = len(self.classes_)
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -324,6 +330,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         What a loss must get smaller by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
+    min_samples_category : int or 'auto', default='auto'
+        The fewest rows that a category must have in a node to be told from others there, where
+        categories are divided into two groups; those with fewer are one together, and categories
+        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
+        categories, and for one in others.
     missing : {'direction', 'category'}, default='direction'
         Missing values go to the side that lowers the loss more, or are a level of their own.
     unknown_category : {'missing', 'error'}, default='missing'
@@ -395,6 +406,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
+        min_samples_category: int | str = "auto",
         missing: str = "direction",
         unknown_category: str = "missing",
         max_bins: int = 255,
@@ -426,6 +438,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.categorical_features = categorical_features
+        self.min_samples_category = min_samples_category
         self.missing = missing
         self.unknown_category = unknown_category
         self.max_bins = max_bins

@@ -58,7 +58,8 @@ def leaf_quantiles(
     n_nodes: int, leaf: HostArray, value: HostArray, weight: HostArray | None, share: float
 ) -> HostArray:
     """The quantile of the values of each leaf; 0 for nodes without rows."""
-    order = np.lexsort((value, leaf))
+    # Sums of floats depend on their order, which the rows must not set.
+    order = np.lexsort((value, leaf) if weight is None else (weight, value, leaf))
     value = value[order]
     own = np.ones(len(leaf)) if weight is None else weight[order]
     n = np.bincount(leaf, minlength=n_nodes)
@@ -72,7 +73,7 @@ def leaf_quantiles(
 
 def weighted_quantile(value: HostArray, weight: HostArray, share: float) -> float:
     """The least value up to which there is at least a share of the weight."""
-    order = np.argsort(value, kind="stable")
+    order = np.lexsort((weight, value))
     return _reached(value[order], weight[order], share)
 
 

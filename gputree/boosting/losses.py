@@ -11,12 +11,17 @@ import numpy as np
 
 from gputree.boosting.leaves import Huber, Quantile, Refine, weighted_quantile
 from gputree.data.slopes import Loss, wide_shift
+from gputree.data.target import LARGEST_TARGET
+from gputree.data.weights import brought_near_one
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST, LOSSES
 
 LN_2 = 0.6931471805599453
 BLOCK_ROWS = 2**12  # whose intermediate values stay in the cache
 MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
+# What a leaf adds at most to a logarithm: the way from that of 2**-52 to that of 2**52.
+LARGEST_LOG_STEP = 2.0 * 52.0 * LN_2
+LEAST_MEAN = 2.0**-52  # of counts that are all 0, which have a logarithm then
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Named:
     mean: Callable[[HostArray, HostArray, HostArray], float]  # of target, weights, sums
     refine: Refine | None = None  # where leaves look at ranks of residuals
     bend: float = 1.0  # what curvatures are multiplied by
+    most_step: float = LARGEST_TARGET  # what a leaf adds at most
 
 
 def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
@@ -44,17 +50,18 @@ def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Nam
         middle = weighted_quantile(y, weight, 0.5)
         most = weighted_quantile(np.abs(y - middle), weight, share)
         return Named(Loss("huber", most), _at_quantile(0.5), _huber(most), Huber(most))
-    return Named(Loss("poisson"), _at_log_mean, _poisson)
+    return Named(Loss("poisson"), _at_log_mean, _poisson, most_step=LARGEST_LOG_STEP)
 
 
 def for_classes(n_classes: int) -> Named:
     """The deviance of two classes, or of several."""
     if n_classes <= 2:
-        return Named(Loss("logistic"), _at_log_odds, _logistic)
+        return Named(Loss("logistic"), _at_log_odds, _logistic, most_step=LARGEST_LOG_STEP)
     # Only differences of logits count, so the steps of all of them sum to 0: along such steps the
     # deviance is curved more than along one logit. With two classes this is the logistic loss.
     bend = n_classes / (n_classes - 1.0)
-    return Named(Loss("softmax"), _at_log_shares(n_classes), _softmax, bend=bend)
+    start = _at_log_shares(n_classes)
+    return Named(Loss("softmax"), start, _softmax, bend=bend, most_step=LARGEST_LOG_STEP)
 
 
 def shares(raw: HostArray) -> HostArray:
@@ -80,8 +87,12 @@ def _put_shares(raw: HostArray, found: HostArray) -> None:
 
 
 def average(values: HostArray, weight: HostArray) -> float:
-    """The weighted mean by exact sums."""
-    weighted = values * weight
+    """The weighted mean by exact sums; infinite where one of the values is."""
+    if not np.isfinite(values).all():
+        return np.inf
+    near, _ = brought_near_one(weight)
+    assert near is not None
+    weight, weighted = near, values * near
     shifts = [wide_shift(len(part), float(np.abs(part).max())) for part in (weighted, weight)]
     top, bottom = (
         int(np.rint(part * 2.0**shift).astype(np.int64).sum())
@@ -103,7 +114,8 @@ def _at_mean(y: HostArray, weight: HostArray) -> HostArray:
 
 
 def _at_log_mean(y: HostArray, weight: HostArray) -> HostArray:
-    return logarithm(_at_mean(y, weight))
+    mean = _at_mean(y, weight)
+    return logarithm(np.where(mean > 0.0, mean, LEAST_MEAN))
 
 
 def _at_quantile(share: float) -> Callable[[HostArray, HostArray], HostArray]:
@@ -128,7 +140,8 @@ def _at_log_shares(n_classes: int) -> Callable[[HostArray, HostArray], HostArray
 
 
 def _squared(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    return average((raw[0] - y) ** 2, weight) / 2.0
+    with np.errstate(over="ignore"):
+        return average((raw[0] - y) ** 2, weight) / 2.0
 
 
 def _pinball(share: float, scale: float) -> Callable[[HostArray, HostArray, HostArray], float]:
@@ -143,7 +156,8 @@ def _huber(most: float) -> Callable[[HostArray, HostArray, HostArray], float]:
     def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
         apart = np.abs(y - raw[0])
         small = np.minimum(apart, most)
-        return average(small * (apart - small / 2.0), weight)
+        with np.errstate(over="ignore"):
+            return average(small * (apart - small / 2.0), weight)
 
     return mean
 

@@ -3,60 +3,43 @@
 import copy
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
-from gputree.boosting.constraints import read_constraints
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
 from gputree.boosting.rounds import Recipe, Rounds
+from gputree.boosting.run import BoostRun, counted, gained, held_out_rows, places
 from gputree.boosting.watch import Sums, Watch
-from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Table
-from gputree.data.weights import read_weights
+from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run, shown
 from gputree.ensembles.callbacks import with_callbacks
 from gputree.ensembles.draws import content_order
-from gputree.ensembles.members import Member, rows_of
+from gputree.ensembles.members import Member
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked
+from gputree.estimators.constraints import read_constraints
 from gputree.estimators.growing import Growing
+from gputree.estimators.model_file import read_outputs
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import IDENTITY, Plan
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
 from gputree.prediction import sum_leaves
+from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
 LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
-
-
-@dataclass
-class BoostRun(Run):
-    """One fit of a boosted model."""
-
-    target: HostArray = field(default_factory=lambda: np.empty(0))  # (rows,) float64
-    weight: HostArray | None = None
-    start: HostArray = field(default_factory=lambda: np.empty(0))  # (outputs,)
-    named: Named | None = None
-    own: OwnLoss | None = None  # of the user
-    validation: tuple[Table, HostArray, HostArray] | None = None  # rows, target, weights
-
-    def kept_rounds(self) -> Iterator[list[Tree]]:
-        """The trees of each round of an earlier fit."""
-        n = self.trees_a_step
-        for begin in range(0, len(self.kept), n):
-            yield [member.tree for member in self.kept[begin : begin + n]]
 
 
 class GradientBoosting(Ensemble):
@@ -83,6 +66,7 @@ class GradientBoosting(Ensemble):
     categorical_features: CategoricalFeatures
     missing: str
     unknown_category: str
+    min_samples_category: int | str
     max_bins: int
     histogram_budget: int | None
     device: str
@@ -142,20 +126,24 @@ class GradientBoosting(Ensemble):
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
         given = dataset.y if y is None else y
         target, weight, learned = self._read_target(given, dataset.n_rows, weight)
-        run = self._begin(Growing(stem, dataset, target, weight), stem)
-        run = BoostRun(**vars(run), target=target, weight=weight)
+        growing = Growing(stem, dataset, target, weight)
+        if weight is not None:
+            weight = np.where(growing.counts, weight, 0.0)  # trees leave out the same rows
+        weight, exponent = brought_near_one(weight)
+        run = self._begin(growing, stem)
+        run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
         run.trees_a_step = self._n_outputs(learned)
         run.learned |= learned
         self._check_warm(learned)
         run.own = self._own_loss(learned)
-        run.named = self._loss_of(target, _counted(weight, target), learned)
+        run.named = self._loss_of(target, counted(weight, target), learned)
         if X_val is not None:
             stem._keep_columns(X, dataset)
             table = self._read_other(X_val, stem)
             other = self._validation_target(y_val, table.n_rows, learned)
             weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
-            run.validation = table, other, _counted(weight_val, other)
+            run.validation = table, other, counted(weight_val, other)
         return self._run(run, X, callbacks, start)
 
     def _read_other(self, X: Any, stem: TreeEstimator) -> Table:
@@ -208,12 +196,7 @@ class GradientBoosting(Ensemble):
     def feature_importances_(self) -> HostArray:
         """The share of each feature in what the splits of all trees gained."""
         check_is_fitted(self)
-        total = np.zeros(self.n_features_in_)
-        for member in self._members:
-            tree = member.tree
-            inner = ~tree.is_leaf
-            gained = (tree.weight * tree.gain)[inner]
-            total += np.bincount(tree.feature[inner], gained, minlength=len(total))
+        total = gained([member.tree for member in self._members], self.n_features_in_)
         return total / total.sum() if total.sum() > 0 else total
 
     def staged_loss(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
@@ -235,7 +218,7 @@ class GradientBoosting(Ensemble):
         table = self._table(X)
         learned = dict(vars(self))
         target = self._validation_target(y, table.n_rows, learned)
-        weight = _counted(read_weights(sample_weight, table.n_rows), target)
+        weight = counted(read_weights(sample_weight, table.n_rows), target)
         named = self._loss_of(target, weight, learned)
         for raw in self._staged_raw(table):
             yield named.mean(target, weight, raw)
@@ -299,6 +282,7 @@ class GradientBoosting(Ensemble):
             max_features=self.max_features,
             missing=self.missing,
             unknown_category=self.unknown_category,
+            min_samples_category=self.min_samples_category,
             categorical_features=self.categorical_features,
             max_bins=self.max_bins,
             histogram_budget=self.histogram_budget,
@@ -331,7 +315,9 @@ class GradientBoosting(Ensemble):
             parameters.one_of("loss", self.loss, dict.fromkeys(self.LOSSES))
 
     def _own_loss(self, learned: dict[str, Any]) -> OwnLoss | None:
-        return OwnLoss(self.loss, self._n_outputs(learned)) if callable(self.loss) else None
+        if not callable(self.loss):
+            return None
+        return OwnLoss(self.loss, self._n_outputs(learned), float(self.l2_regularization))
 
     def _loss_of(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
         refuse_forgotten(self.loss)
@@ -356,13 +342,17 @@ class GradientBoosting(Ensemble):
         bend = run.named.bend
         return Recipe(
             learning_rate=float(self.learning_rate) / bend,
+            most_step=run.named.most_step,
+            weight_exponent=run.weight_exponent,
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
             min_rows_leaf=self.min_samples_leaf,
-            min_child_weight=float(self.min_child_weight) / bend,
-            min_gain=float(self.min_split_gain) * bend,
-            ridge=float(self.l2_regularization) / bend,
-            level_ridge=LEVEL_RIDGE / bend,
+            min_child_weight=run.weighed(float(self.min_child_weight) / bend),
+            min_gain=run.weighed(float(self.min_split_gain) * bend),
+            ridge=run.weighed(float(self.l2_regularization) / bend),
+            level_ridge=run.weighed(LEVEL_RIDGE / bend),
+            min_rows_category=growing.rules.min_category,
+            most_whole=growing.rules.most_whole,
             row_share=float(self.subsample),
             column_share=float(self.colsample_bytree),
             n_drawn=growing.rules.n_drawn,
@@ -398,7 +388,7 @@ class GradientBoosting(Ensemble):
         order = None
         if self.early_stopping or self.subsample < 1.0:
             # Rows are drawn by what they hold, so that the order they come in changes nothing.
-            order = content_order(run.growing)
+            order = content_order(run.growing, run.weight)
         is_held_out = self._held_out(run, order)
         inside = None if is_held_out is None else ~is_held_out
         raw, run.start = self._first_sums(run, inside)
@@ -414,7 +404,7 @@ class GradientBoosting(Ensemble):
             self._recipe(run),
             named.refine,
             inside,
-            None if order is None else _places(order, len(y)),
+            None if order is None else places(order, len(y)),
         )
         watch, sums = self._watch(run, rounds, is_held_out)
         run.learned["_watched"] = None if watch is None else watch.errors
@@ -428,7 +418,7 @@ class GradientBoosting(Ensemble):
             for tree in trees:
                 yield Member(tree), error
 
-    def _held_out(self, run: "BoostRun", order: HostArray | None) -> HostArray | None:
+    def _held_out(self, run: BoostRun, order: HostArray | None) -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""
         if not self.early_stopping or run.validation is not None:
             return None
@@ -444,7 +434,7 @@ class GradientBoosting(Ensemble):
         is_out[order[sampling.shuffled(run.seed, n_rows)[:n_out]]] = True
         return is_out
 
-    def _first_sums(self, run: "BoostRun", inside: HostArray | None) -> tuple[HostArray, HostArray]:
+    def _first_sums(self, run: BoostRun, inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""
         assert run.named is not None
         dataset = run.growing.dataset
@@ -454,7 +444,7 @@ class GradientBoosting(Ensemble):
                 for part in dataset.parts()
             ]
             return np.ascontiguousarray(np.concatenate(found).T), self._start
-        weight = _counted(run.weight, run.target)
+        weight = counted(run.weight, run.target)
         y = run.target
         if inside is not None:
             y, weight = y[inside], weight[inside]
@@ -462,7 +452,7 @@ class GradientBoosting(Ensemble):
         return np.tile(start[:, None], (1, dataset.n_rows)), start
 
     def _watch(
-        self, run: "BoostRun", rounds: Rounds, is_held_out: HostArray | None
+        self, run: BoostRun, rounds: Rounds, is_held_out: HostArray | None
     ) -> tuple[Watch | None, Callable[[list[Tree]], HostArray]]:
         """Who looks at the loss on rows that no tree has seen, and what trees add up to there."""
         assert run.named is not None
@@ -474,8 +464,8 @@ class GradientBoosting(Ensemble):
             tables = [table]
         else:
             y = run.target[is_held_out]
-            weight = _counted(run.weight, run.target)[is_held_out]
-            tables = _held_out_rows(run.growing.dataset, is_held_out) if run.kept else []
+            weight = counted(run.weight, run.target)[is_held_out]
+            tables = held_out_rows(run.growing.dataset, is_held_out) if run.kept else []
         watch = Watch(run.named.mean, y, weight, *patience)
         sums = Sums(run.growing.backend, tables, run.start)
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
@@ -505,28 +495,13 @@ class GradientBoosting(Ensemble):
         start = arrays.pop("start", None)
         if start is None or arrays or start.dtype != np.float64:
             raise ModelFileError("the file does not tell where the model starts")
-        if start.shape != (self._n_outputs(dict(vars(self))),) or not np.isfinite(start).all():
+        if (
+            start.shape != (self._n_outputs(dict(vars(self))),)
+            or not (np.abs(start) <= LARGEST).all()
+        ):
             raise ModelFileError("the start of the model does not fit its outputs")
         if len(self._members) % len(start):
             raise ModelFileError("a round of the model is not complete")
+        if any(read_outputs(member.tree) != 1 for member in self._members):
+            raise ModelFileError("a node of a boosted tree has other than one value")
         self._start = start
-
-
-def _counted(weight: HostArray | None, y: HostArray) -> HostArray:
-    return np.ones(len(y)) if weight is None else weight
-
-
-def _held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table]:
-    assert is_held_out is not None
-    first, tables = 0, []
-    for part in dataset.parts():
-        tables.append(rows_of(part, np.flatnonzero(is_held_out[first : first + part.n_rows])))
-        first += part.n_rows
-    return [table for table in tables if table.n_rows]
-
-
-def _places(order: HostArray, n_rows: int) -> HostArray:
-    """The place of each row in an order of some; the others, which no tree sees, have the first."""
-    place = np.zeros(n_rows, np.int64)
-    place[order] = np.arange(len(order))
-    return place

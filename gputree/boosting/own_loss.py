@@ -12,6 +12,7 @@ import numpy as np
 from gputree.boosting.losses import Named, average
 from gputree.boosting.rounds import Objective
 from gputree.data.slopes import Loss
+from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
 
 # What a file says where a model had a function.
@@ -27,8 +28,12 @@ def refuse_forgotten(loss: Any) -> None:
 class OwnLoss:
     """A function of y and predictions; these are (rows,), or (rows, outputs) for several."""
 
-    def __init__(self, function: Callable[[HostArray, HostArray], Any], n_outputs: int) -> None:
-        self._function, self._n_outputs = function, n_outputs
+    def __init__(
+        self, function: Callable[[HostArray, HostArray], Any], n_outputs: int, ridge: float
+    ) -> None:
+        """`ridge` is what is added to the curvature of a leaf."""
+        self._function, self._n_outputs, self._ridge = function, n_outputs, ridge
+        self._name = getattr(function, "__name__", type(function).__name__)
 
     def named(self) -> Named:
         """The loss as boosting knows it: models start from 0."""
@@ -40,7 +45,14 @@ class OwnLoss:
         def found(raw: HostArray) -> tuple[HostArray, HostArray]:
             slope, curvature = self._ask(y, raw)[:2]
             if (curvature < 0).any():
-                raise ValueError("loss returned a curvature below 0; trees need it to be positive")
+                raise ValueError(
+                    f"loss {self._name} returned a curvature below 0; trees need it to be positive"
+                )
+            if self._ridge == 0.0 and not curvature.any():
+                raise ValueError(
+                    f"loss {self._name} returned a curvature of 0 for every row, which does not "
+                    "tell how far to go; let it return 1, or set l2_regularization above 0"
+                )
             return _by_output(slope), _by_output(curvature)
 
         return found
@@ -49,9 +61,9 @@ class OwnLoss:
         parts = self._ask(y, raw)
         if len(parts) < 3:
             raise ValueError(
-                "loss: a function of slope and curvature alone cannot be watched; let it return "
-                "the loss of each row as a third, or use neither early_stopping nor X_val, and "
-                "staged_predict instead of staged_loss"
+                f"loss {self._name}: a function of slope and curvature alone cannot be watched; "
+                "let it return the loss of each row as a third, or use neither early_stopping nor "
+                "X_val, and staged_predict instead of staged_loss"
             )
         return average(parts[2], weight)
 
@@ -60,7 +72,8 @@ class OwnLoss:
         parts = self._function(y, said)
         if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
             raise ValueError(
-                "loss must return slope and curvature, or slope, curvature and the loss of each row"
+                f"loss {self._name} must return slope and curvature, or slope, curvature and the "
+                "loss of each row"
             )
         found = [np.asarray(part, np.float64) for part in parts]
         shapes = said.shape, said.shape, y.shape
@@ -68,7 +81,13 @@ class OwnLoss:
         for name, part, shape in zip(names, found, shapes, strict=False):
             if part.shape != shape or not np.isfinite(part).all():
                 raise ValueError(
-                    f"loss returned a {name} that is not finite, or not of shape {shape}"
+                    f"loss {self._name} returned a {name} that is not finite, or not of shape "
+                    f"{shape}"
+                )
+            if name != "loss" and np.abs(part).max(initial=0.0) > LARGEST_TARGET:
+                raise ValueError(
+                    f"loss {self._name} returned a {name} beyond {LARGEST_TARGET:g}, whose square "
+                    "overflows; divide the target, or let the loss be bounded"
                 )
         return found
 

@@ -4,7 +4,7 @@ Knows the contract and the growth of trees; must not know devices, or estimators
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from gputree.boosting.leaves import Refine
 from gputree.data.bins import Bins
 from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.target import Channels, Target
-from gputree.dtypes import SUM, HostArray
+from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
@@ -28,12 +28,25 @@ Objective: TypeAlias = Callable[[HostArray], tuple[HostArray, HostArray]]
 
 SPAN = 2**16  # outputs of a round have numbers of their own among all trees
 
+# In the units of channels. More weight than a tree can have, and a ridge beside which the weights
+# of all rows vanish; the scores of splits, which have its third power, do not overflow.
+MOST_WEIGHT = 2**TOTAL_BITS
+MOST_RIDGE = 2.0**300
+
+# What a tree says of the weight of a node is neither 0 nor infinite.
+LEAST_SAID, MOST_SAID = 2.0**-1074, np.finfo(np.float64).max
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How trees are grown and how far each step goes, in the units of the loss."""
+    """How trees are grown and how far each step goes, in the units of the loss.
+
+    Those depend on the weights of rows, which are given divided by 2**weight_exponent.
+    """
 
     learning_rate: float = 0.1
+    most_step: float = np.inf  # the largest magnitude of what a leaf adds
+    weight_exponent: int = 0
     max_depth: int | None = 6
     max_leaves: int | None = None
     min_rows_leaf: int = 1
@@ -41,6 +54,8 @@ class Recipe:
     min_gain: float = 0.0
     ridge: float = 0.0
     level_ridge: float = 0.0
+    min_rows_category: int = 1
+    most_whole: int = 0  # see Rules
     row_share: float = 1.0
     column_share: float = 1.0
     n_drawn: int | None = None  # columns tried at each node
@@ -89,7 +104,7 @@ class Rounds:
             step = self._steps(grown, slopes)
             sums = grown.draft.sums[grown.layout.node]
             worth = rules.worth(grown.draft.score[grown.layout.node], sums)
-            trees.append(finish_steps(grown, step, worth, self.recipe.finish))
+            trees.append(self._weighed(finish_steps(grown, step, worth, self.recipe.finish)))
             steps.append((grown, step[grown.layout.place]))
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output, (grown, by_node) in enumerate(steps):
@@ -100,14 +115,17 @@ class Rounds:
         return trees
 
     def _sample(self, number: int) -> HostArray | None:
-        """The rows that a round sees; None for all."""
+        """The rows that a round sees; None for all. Where none would be drawn, it sees all."""
         share = self.recipe.row_share
         if share == 1.0:
             return self.inside
         drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
         if self.place is not None:
             drawn = drawn[self.place]
-        return drawn if self.inside is None else drawn & self.inside
+        if self.inside is not None:
+            drawn &= self.inside
+        counts = drawn if self.weight is None else drawn & (self.weight > 0)
+        return drawn if counts.any() else self.inside
 
     def predictions(self) -> HostArray:
         """What the model says of its own rows so far, (outputs, rows)."""
@@ -120,7 +138,7 @@ class Rounds:
         return self.backend.slopes(self.margins, loss, takes_part, counts_rows=counts_rows)
 
     def _grow(self, slopes: Slopes, tree: int) -> tuple[Grown, Rules]:
-        rules = self._rules(slopes.channels, tree)
+        rules = self._rules(slopes, tree)
         rows = self.backend.begin_slopes(self.data, self.bins, slopes)
         start = Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
         budget = self.recipe.budget
@@ -133,10 +151,12 @@ class Rounds:
         self.peak_bytes = max(self.peak_bytes, held)
         return grown, rules
 
-    def _rules(self, channels: Channels, tree: int) -> Rules:
+    def _rules(self, slopes: Slopes, tree: int) -> Rules:
         """The recipe in the units of a tree's channels."""
+        channels = slopes.channels
         recipe, n_features = self.recipe, len(self.bins.features)
-        unit = float(np.ldexp(1.0, channels.weight_shift))
+        shift = channels.weight_shift
+        least = np.ceil(_shifted(recipe.min_child_weight, shift, MOST_WEIGHT))
         columns = None
         if recipe.column_share < 1.0:
             n = max(1, round(recipe.column_share * n_features))
@@ -148,18 +168,27 @@ class Rounds:
             max_depth=recipe.max_depth,
             max_leaves=recipe.max_leaves,
             min_rows_leaf=recipe.min_rows_leaf,
-            min_weight_leaf=max(1, int(np.ceil(recipe.min_child_weight * unit))),
-            min_score=float(np.ldexp(recipe.min_gain, 2 * channels.point_shift[0]) / unit),
+            min_weight_leaf=max(1, int(least)),
+            min_score=_shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),
             splits_without_gain=False,
             n_drawn=recipe.n_drawn,
             seed=int(sampling.root_key(recipe.seed, tree)[0] >> np.uint64(1)),
             missing=recipe.missing,
             subset_method=recipe.subset_method,
-            ridge=recipe.ridge * unit,
-            level_ridge=(recipe.ridge + recipe.level_ridge) * unit,
+            ridge=_shifted(recipe.ridge, shift, MOST_RIDGE),
+            level_ridge=_shifted(recipe.ridge + recipe.level_ridge, shift, MOST_RIDGE),
+            min_category=self._min_category(slopes),
+            most_whole=recipe.most_whole,
             columns=columns,
             constraints=recipe.constraints,
         )
+
+    def _min_category(self, slopes: Slopes) -> int:
+        """The least rows of a category, or the curvature that so many have on average."""
+        least = self.recipe.min_rows_category
+        if least == 1 or slopes.channels.counts_rows:
+            return least
+        return max(1, int(np.ceil(least * (int(slopes.totals[0]) / max(1, slopes.n_rows)))))
 
     def _steps(self, grown: Grown, slopes: Slopes) -> HostArray:
         """What each node of a tree adds to a prediction; leaves take exact sums, or refine them."""
@@ -170,15 +199,31 @@ class Rounds:
             place = layout.place[leaf[inside]]
             residual = self.y[inside] - self.predictions()[0, inside]
             weight = None if self.weight is None else self.weight[inside]
-            return self.recipe.learning_rate * self.refine(layout, place, residual, weight)
-        sums = self._sums(grown, slopes)
-        slope = np.ldexp(sums[:, 0].astype(np.float64), -slopes.slope_shift)
-        curvature = np.ldexp(sums[:, 1].astype(np.float64), -slopes.curvature_shift)
-        step = -(slope / (curvature + self.recipe.ridge))
+            return self._taken(self.refine(layout, place, residual, weight))
+        slope, curvature = self._sums(grown, slopes).astype(np.float64).T
+        divisor = curvature + _shifted(self.recipe.ridge, slopes.curvature_shift)
+        # Where curvatures vanish, nothing tells how far to go, and nobody goes anywhere.
+        is_curved = divisor > 0.0
+        step = np.where(is_curved, -(slope / np.where(is_curved, divisor, 1.0)), 0.0)
+        with np.errstate(over="ignore"):
+            step = np.ldexp(step, slopes.curvature_shift - slopes.slope_shift)
         if grown.kept is not None:
             low, high = grown.kept.low[layout.node], grown.kept.high[layout.node]
             step = np.clip(step, low, high)
-        return self.recipe.learning_rate * step
+        return self._taken(step)
+
+    def _taken(self, step: HostArray) -> HostArray:
+        """Steps as far as they are gone."""
+        with np.errstate(over="ignore"):
+            return np.clip(
+                self.recipe.learning_rate * step, -self.recipe.most_step, self.recipe.most_step
+            )
+
+    def _weighed(self, tree: Tree) -> Tree:
+        """The tree with the weights that its rows were given."""
+        with np.errstate(over="ignore"):
+            weight = np.ldexp(tree.weight, self.recipe.weight_exponent)
+        return replace(tree, weight=np.clip(weight, LEAST_SAID, MOST_SAID))
 
     def _sums(self, grown: Grown, slopes: Slopes) -> HostArray:
         """Exact sums of slope and curvature in each node of a tree, (nodes, 2)."""
@@ -200,10 +245,19 @@ class Rounds:
         return rows
 
 
+def _shifted(value: float, shift: int, most: float = np.inf) -> float:
+    """A number of the units of the loss in those of channels, but not more than the most."""
+    with np.errstate(over="ignore"):
+        return float(min(np.ldexp(value, shift), most))
+
+
 def summed_up(layout: Layout, sums: HostArray) -> HostArray:
     """The sums of all nodes from those of the leaves."""
-    first, n = layout.first_child, layout.n_children
+    inner = np.flatnonzero(layout.n_children)[::-1]
+    first, n = layout.first_child[inner].tolist(), layout.n_children[inner].tolist()
+    total: list[list[int]] = sums.T.tolist()  # lists are quicker where entries are asked one by one
     # Breadth-first, children have higher numbers than their parent.
-    for node in np.flatnonzero(n)[::-1].tolist():
-        sums[node] = sums[first[node] : first[node] + n[node]].sum(axis=0)
-    return sums
+    for node, begin, own in zip(inner.tolist(), first, n, strict=True):
+        for each in total:
+            each[node] = sum(each[begin : begin + own])
+    return np.array(total, SUM).T

@@ -12,6 +12,8 @@ import numpy as np
 from gputree.data.table import Kind
 from gputree.dtypes import FEATURE, HostArray, code_dtype
 
+BEYOND = np.array([np.inf])  # what is beside the last code of a feature
+
 
 def midpoint(below: HostArray, above: HostArray) -> HostArray:
     """A threshold t with below <= t < above, halfway where floating point allows.
@@ -65,6 +67,11 @@ class Bins:
         return np.array([feature.n_values for feature in self.features], np.int64)
 
     @cached_property
+    def is_nominal(self) -> HostArray:
+        """Which features hold categories without an order."""
+        return np.array([feature.kind is Kind.NOMINAL for feature in self.features], bool)
+
+    @cached_property
     def offset(self) -> HostArray:
         """Where each feature begins in a histogram, and at last where the histogram ends."""
         return np.concatenate([[0], np.cumsum(self.n_codes)])
@@ -86,11 +93,11 @@ class Bins:
 
     @cached_property
     def _below(self) -> HostArray:
-        return np.concatenate([np.append(f.below, np.inf) for f in self.features])
+        return np.concatenate([part for f in self.features for part in (f.below, BEYOND)])
 
     @cached_property
     def _above(self) -> HostArray:
-        return np.concatenate([np.append(f.above, np.inf) for f in self.features])
+        return np.concatenate([part for f in self.features for part in (f.above, BEYOND)])
 
     @cached_property
     def _value_offset(self) -> HostArray:

@@ -37,6 +37,7 @@ NO_BUCKETS = np.empty(0, np.int64)
 # Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
 # buckets of each one take as much as 4 bytes of a million rows do.
 MOST_TOGETHER = 16
+CELLS_TOGETHER = 2**16  # of a short table: its columns are many, and each call has its cost
 BYTES_A_ROW = 8  # room for buckets, in all lanes; as much again as half of the codes take
 
 
@@ -89,7 +90,10 @@ def code_table(backend: "Backend", table: Table, bins: Bins) -> "Data":
 def blocks_of(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
     """Blocks of neighbouring features, about as many for each lane."""
     at_once = (BYTES_A_ROW + n_features // 2) * n_rows // (4 * BUCKETS)
-    most = min(max(1, at_once // n_lanes), MOST_TOGETHER) if n_rows > LISTED_ROWS else MOST_TOGETHER
+    if n_rows > LISTED_ROWS:
+        most = min(max(1, at_once // n_lanes), MOST_TOGETHER)
+    else:
+        most = max(MOST_TOGETHER, CELLS_TOGETHER // n_rows)
     n_blocks = min(n_features, n_lanes * -(-n_features // (most * n_lanes)))
     bound = [-(-n_features * i // n_blocks) for i in range(n_blocks + 1)]
     return [range(first, last) for first, last in pairwise(bound)]
@@ -105,7 +109,7 @@ def find_cuts(
     """The cuts of some columns."""
     if columns[0].values.shape[0] <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
-        plans = [Plan.of_values(*found, max_bins) for found in listed]
+        cuts = [_cuts_of_values(*found, max_bins) for found in listed]
     else:
         plans = [
             # Levels are cut whatever their values are: there is nothing to ask.
@@ -119,19 +123,31 @@ def find_cuts(
         wanted = [plan.wanted() for plan in plans]
         for plan, found in zip(plans, backend.refine(values, weight, wanted), strict=True):
             plan.learn(*found)
+        cuts = [plan.neighbours() for plan in plans]
     # A missing value counts even in a row without weight: a later fit may give it one.
     return [
-        _feature_bins(column, plan, bool(n_missing))
-        for column, plan, n_missing in zip(
-            columns, plans, backend.count_missing(values), strict=True
+        _feature_bins(column, *own, n_missing > 0)
+        for column, own, n_missing in zip(
+            columns, cuts, backend.count_missing(values).tolist(), strict=True
         )
     ]
 
 
-def _feature_bins(column: Column, plan: "Plan", has_missing: bool) -> FeatureBins:
+def _cuts_of_values(
+    value: HostArray, weight: HostArray, max_bins: int
+) -> tuple[HostArray, HostArray]:
+    """The values on both sides of each cut of a feature of which all values are known."""
+    if len(value) > max_bins:
+        return Plan.of_values(value, weight, max_bins).neighbours()
+    value = value + 0.0  # -0.0 and 0.0 are one value
+    return value[:-1], value[1:]
+
+
+def _feature_bins(
+    column: Column, below: HostArray, above: HostArray, has_missing: bool
+) -> FeatureBins:
     if column.levels is not None:
         return level_bins(column.name, column.kind, column.levels, has_missing)
-    below, above = plan.neighbours()
     return FeatureBins(column.name, column.kind, None, below, above, has_missing)
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gputree.data.target import Channels, Target, exponent_of
+from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
+from gputree.shares import exponent_of
 
 NARROW_BITS = 31
-LARGEST_SHIFT = 1000  # a larger power of two, times a float64 that is not tiny, may be infinite
+LARGEST_SHIFT = 1022  # a larger power of two is infinite; slopes below its inverse vanish
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,18 @@ class Stream:
         at = range(len(self.features)) if features is None else features
         if features is not None:
             schema = schema.take(np.array(features))
-        for first, batch in self.batches([self.features[i] for i in at]):
+        # A feature may have been drawn several times; its column is read once.
+        chosen = [self.features[i] for i in at]
+        one_of = {name: where for where, name in enumerate(chosen)}
+        place_of = {name: place for place, name in enumerate(one_of)}
+        known = schema
+        if len(one_of) < len(chosen):
+            known = schema.take(np.array(list(one_of.values())))
+        for first, batch in self.batches(list(one_of)):
             columns = [by_levels(column) for column in batch.columns]
-            yield first, read_table(type(batch).from_arrays(columns, schema.names), like=schema)
+            table = read_table(type(batch).from_arrays(columns, known.names), like=known)
+            every = tuple(table.columns[place_of[name]] for name in chosen)
+            yield first, Table(every, table.n_rows)
 
     def take(self, features: HostArray) -> "Stream":
         """The same rows with some of the features."""

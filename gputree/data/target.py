@@ -12,8 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
+from gputree.shares import exponent_of, fine_weights
 
 SOME_ROWS = 2**18  # are counted at once
+LARGEST_TARGET = 1e150  # squares of larger targets overflow
 LARGEST_COUNT = 2**24  # whole weights with a total up to here are taken for counts of rows
 
 
@@ -29,6 +31,7 @@ class Channels:
     point_shift: tuple[int, ...] = ()  # a target is stored times 2**point_shift
     origin: tuple[float, ...] = ()  # what was subtracted from each output
     hides_rows: bool = False  # rows have weights, and nothing tells how many there are
+    is_counts: bool = False  # scores are deviances of counts, in bits, instead of squares
 
     @property
     def n(self) -> int:
@@ -107,18 +110,23 @@ def class_target(
     """
     whole: HostArray | None
     if divides_rows:
-        whole, shift = _fine_weights(np.ones(len(label)) if weight is None else weight)
+        whole, shift = fine_weights(np.ones(len(label)) if weight is None else weight)
     else:
         whole, shift = whole_weights(weight)
     channels = Channels(n_classes, True, whole is not None, shift)
     return Target(channels, whole, label.astype(np.int32, copy=False), None, None)
 
 
-def value_target(y: HostArray, weight: HostArray | None) -> Target:
-    """The statistics of a regression on (rows, outputs): the weight, and a channel an output."""
+def value_target(y: HostArray, weight: HostArray | None, *, is_counts: bool = False) -> Target:
+    """The statistics of a regression on (rows, outputs): the weight, and a channel an output.
+
+    Targets are taken from the middle of their range; counts, whose ratios matter, from 0.
+    """
     whole, weight_shift = whole_weights(weight)
     inside = y if whole is None else y[whole > 0]
     origin = inside.min(axis=0) * 0.5 + inside.max(axis=0) * 0.5
+    if is_counts:
+        origin = np.zeros_like(origin)
     shifted = y - origin
     if whole is not None:
         shifted[whole == 0] = 0.0  # outside the tree, and perhaps too far away for the scale
@@ -143,6 +151,7 @@ def value_target(y: HostArray, weight: HostArray | None) -> Target:
         output_shift=tuple(s - down for s in shift),
         point_shift=tuple(shift),
         origin=tuple(origin.tolist()),
+        is_counts=is_counts,
     )
     return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM))
 
@@ -162,21 +171,10 @@ def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
     return whole >> zeros, shift - zeros
 
 
-def _fine_weights(weight: HostArray) -> tuple[HostArray, int]:
-    """Weights times 2**shift as integers, and the largest shift there is room for."""
-    shift = TOTAL_BITS - 2 - exponent_of(len(weight)) - exponent_of(weight.max())
-    return np.rint(np.ldexp(weight, shift)).astype(SUM), shift
-
-
-def with_copies(target: Target, row: HostArray, weight: HostArray) -> Target:
-    """The target with copies of some rows after the others, each with its own weight."""
+def parts_of(target: Target, row: HostArray, weight: HostArray) -> Target:
+    """The statistics of parts of rows, each with its own whole weight."""
     assert target.label is not None
-    assert target.weight is not None
-    return replace(
-        target,
-        label=np.concatenate([target.label, target.label[row]]),
-        weight=np.concatenate([target.weight, weight.astype(SUM)]),
-    )
+    return replace(target, label=target.label[row], weight=weight)
 
 
 def without_rows(target: Target, is_out: HostArray) -> Target:
@@ -231,13 +229,15 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
     return Target(first.channels, *(joined(name) for name in ("weight", "label", "point", "value")))
 
 
+def has_weight(target: Target) -> HostArray:
+    """Which rows are in the tree."""
+    if target.weight is None:
+        return np.ones(target.n_rows, bool)
+    return np.asarray(target.weight > 0)  # the weights as they were given may be too small to tell
+
+
 def weights_of(target: Target) -> HostArray:
     """The weights of the rows as they were given, but for rounding."""
     if target.weight is None:
         return np.ones(target.n_rows)
     return np.ldexp(target.weight.astype(np.float64), -target.channels.weight_shift)
-
-
-def exponent_of(x: float) -> int:
-    """The smallest e with x < 2**e."""
-    return int(np.frexp(x)[1])

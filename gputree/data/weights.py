@@ -39,4 +39,16 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
         total = float(weight.sum())
     if not math.isfinite(total):
         raise ValueError(f"the sum of {name} overflows; divide the weights by their maximum")
-    return weight
+    return weight + 0.0  # 0.0 and -0.0 are one weight
+
+
+def brought_near_one(weight: HostArray | None) -> tuple[HostArray | None, int]:
+    """Weights divided by a power of two, which rounds nothing, and its exponent.
+
+    The largest is below 1 then, and at least a half: products with targets do not overflow, and
+    do not vanish but for weights that are nothing beside the largest.
+    """
+    if weight is None:
+        return None, 0
+    exponent = int(np.frexp(weight.max())[1])
+    return np.ldexp(weight, -exponent), exponent

@@ -20,6 +20,7 @@ from gputree.ensembles.adaboost_rounds import AdaBoost
 from gputree.ensembles.base import Run
 from gputree.ensembles.based import stem_of
 from gputree.ensembles.members import answers, values_of
+from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -361,6 +362,11 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
     def expected_value_(self) -> NoReturn:
         """Not there: a median is not a sum over trees."""
         raise AttributeError(NO_SHAPLEY)
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        super()._restore_extras(arrays)
+        if self.n_outputs_ != 1:
+            raise ModelFileError(f"the model has {self.n_outputs_} outputs, and its kind has one")
 
     def _every(self, X: Any) -> HostArray:
         """What each tree says, (rows, trees)."""

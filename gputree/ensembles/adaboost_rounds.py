@@ -165,3 +165,9 @@ class AdaBoost(Ensemble):
             if not is_right or not (np.isfinite(array) & (array >= 0)).all():
                 raise ModelFileError(f"array {name!r} does not fit the trees")
             setattr(self, f"{name}_", array)
+        with np.errstate(over="ignore"):
+            total = self.estimator_weights_.sum()
+        if not np.isfinite(total) or (self.estimator_errors_ > 1).any():
+            raise ModelFileError("the weights or errors of the trees cannot be those of a fit")
+        if hasattr(self, "classes_") and not total > 0:
+            raise ModelFileError("no tree has a say")

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
-from gputree.data.target import Target, drawn_target, weights_of, without_rows
+from gputree.data.target import Target, drawn_target, has_weight, without_rows
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
@@ -160,7 +160,7 @@ class Averaging(Ensemble):
         ):
             target = sampled.pop(tree)
             member = Member(grown, columns)
-            is_out = weights_of(target) == 0
+            is_out = ~has_weight(target)
             if method is not None:
                 member = pruned(member, method, stem, growing, target)
             yield member, None if bag is None else bag.add(member, is_out)

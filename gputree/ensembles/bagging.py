@@ -1,6 +1,6 @@
 """BaggingClassifier and BaggingRegressor."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,8 @@ from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegress
 
 class Bagging(Averaging):
     """Trees of any kind on samples of the rows and of the columns."""
+
+    HAS_COLUMNS: ClassVar[bool] = True
 
     estimator: Any
     max_features: Any

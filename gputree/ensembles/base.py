@@ -20,7 +20,6 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
-from gputree.ensembles.interrupts import interruptions_as_such
 from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
@@ -58,6 +57,8 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
 
     # Parameters that cannot change a model, so they are no part of it.
     WHERE: ClassVar[tuple[str, ...]] = (*TreeEstimator.WHERE, "verbose", "warm_start")
+
+    HAS_COLUMNS: ClassVar[bool] = False  # whether a tree may be grown on some of the columns
 
     warm_start: bool = False
     schema_: Schema
@@ -126,6 +127,18 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         if not hasattr(self, "_members"):  # scikit-learn asks before a fit, too
             raise AttributeError("estimators_ is there after fit")
         return Estimators(self._stem, self._members)
+
+    def __len__(self) -> int:
+        """The number of trees."""
+        return len(self.estimators_)
+
+    def __getitem__(self, at: Any) -> Any:
+        """A tree as an estimator of its own, by its number."""
+        return self.estimators_[at]
+
+    def __iter__(self) -> Iterator[TreeEstimator]:
+        """The trees, each as an estimator of its own."""
+        return iter(self.estimators_)
 
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
@@ -256,14 +269,13 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         run.stem.max_features_ = run.growing.rules.n_drawn
         progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
         try:
-            with interruptions_as_such():
-                for member, error in self._steps(run):
-                    run.members.append(member)
-                    progress.step()
-                    number = n_kept + len(run.members) - 1
-                    times = progress.seconds, progress.seconds_left
-                    if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
-                        break
+            for member, error in self._steps(run):
+                run.members.append(member)
+                progress.step()
+                number = n_kept + len(run.members) - 1
+                times = progress.seconds, progress.seconds_left
+                if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
+                    break
         except KeyboardInterrupt:
             if not run.everyone:
                 raise
@@ -338,7 +350,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         return found.astype(np.int64)
 
     def _backend_for(self, table: Table) -> Any:
-        return self._at()._backend_for(table)
+        return self._at()._backend_for(table, len(self._members))
 
     def _checked(self, X: Any) -> Any:
         return checked(self, X)

@@ -48,10 +48,11 @@ class Draws:
         return np.repeat(np.arange(self.n_rows), self.counts(tree))
 
 
-def content_order(growing: Growing) -> HostArray:
+def content_order(growing: Growing, weight: HostArray | None = None) -> HostArray:
     """The rows that count, in an order that depends on their codes, targets and weights alone.
 
-    Rows that agree in all of these are alike to every tree; they keep their order.
+    Rows that agree in all of these are alike to every tree; they keep their order. The weights are
+    those of the target, which are rounded to integers, or finer ones that are given.
     """
     backend, dataset = growing.backend, growing.dataset
     rows = backend.begin(dataset.data, dataset.bins, growing.target)
@@ -64,10 +65,11 @@ def content_order(growing: Growing) -> HostArray:
     for output in answers.T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
         key = sampling.mix(key, value.view(np.uint64))
-    if growing.target.weight is None:
+    own = growing.target.weight if weight is None else weight
+    if own is None:
         return row[np.argsort(key, kind="stable")]
     # Weights come last: rows that are alike stay together, as one of their weight would.
-    return row[np.lexsort((growing.target.weight[row], key))]
+    return row[np.lexsort((own[row], key))]
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:

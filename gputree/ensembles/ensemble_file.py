@@ -50,16 +50,17 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
     if header["named"] is True:
         stem.feature_names_in_ = np.array(schema.names, dtype=object)
     members = _members(arrays, schema)
+    if members[0].columns is not None and not ensemble.HAS_COLUMNS:
+        raise ModelFileError("the trees have columns of their own, and trees of their kind do not")
     _fit_stem(stem, header, members)
     ensemble._take_from(stem)
     ensemble._restore_target(header)
     ensemble._stem, ensemble._members = stem, Members(members)
     others = {name: array for name, array in arrays.items() if name not in _own_names(members)}
     ensemble._restore_extras(others)
-    # A model has one form only: what would be described in another way is not a model of ours.
-    again = _arrays(ensemble)
-    if {**_describe(ensemble), "params": header["params"]} != header or set(again) != set(arrays):
-        raise ModelFileError("the file describes its model in an unknown way")
+    model_file.check_form({**_describe(ensemble), "params": header["params"]}, header)
+    if set(_arrays(ensemble)) != set(arrays):
+        raise ModelFileError("the file holds unknown arrays")
     return ensemble
 
 
@@ -87,17 +88,17 @@ def _own_names(members: list[Member]) -> set[str]:
 
 
 def _members(arrays: dict[str, Any], schema: Schema) -> list[Member]:
-    nodes = _sizes(arrays, "tree_nodes", 1)
-    levels = _sizes(arrays, "tree_levels", 0)
+    nodes = _sizes(arrays, "tree_nodes", 1, "kind")
+    levels = _sizes(arrays, "tree_levels", 0, "level_slot")
     if not len(nodes) or len(levels) != len(nodes):
         raise ModelFileError("the file does not tell how long its trees are")
     ends = _ends(arrays, nodes, levels)
     columns = _columns(arrays, len(nodes), schema)
-    members = []
+    members, of_all = [], model_file.n_levels(schema)
     for at in range(len(nodes)):
         parts = {name: arrays[name][end[at] : end[at + 1]] for name, end in ends.items()}
         own = None if columns is None else columns[at]
-        known = schema if own is None else schema.take(own)
+        known = of_all if own is None else [of_all[column] for column in own.tolist()]
         members.append(Member(model_file.read_tree(parts, known), own))
     if len({member.tree.value.shape[1:] for member in members}) > 1:
         raise ModelFileError("the trees have different numbers of classes or outputs")
@@ -122,9 +123,10 @@ def _ends(arrays: dict[str, Any], nodes: HostArray, levels: HostArray) -> dict[s
     return ends
 
 
-def _sizes(arrays: dict[str, Any], name: str, low: int) -> HostArray:
-    sizes = arrays[name]
-    if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < low).any() or (sizes > 2**40).any():
+def _sizes(arrays: dict[str, Any], name: str, low: int, whole: str) -> HostArray:
+    """Lengths of parts of an array, none of which is longer than the whole."""
+    sizes, high = arrays[name], arrays[whole].size
+    if sizes.dtype != np.int64 or sizes.ndim != 1 or ((sizes < low) | (sizes > high)).any():
         raise ModelFileError(f"array {name!r} does not hold lengths")
     return sizes
 
@@ -132,7 +134,7 @@ def _sizes(arrays: dict[str, Any], name: str, low: int) -> HostArray:
 def _columns(arrays: dict[str, Any], n_trees: int, schema: Schema) -> list[HostArray] | None:
     if "columns" not in arrays:
         return None
-    sizes, columns = _sizes(arrays, "tree_columns", 1), arrays["columns"]
+    sizes, columns = _sizes(arrays, "tree_columns", 1, "columns"), arrays["columns"]
     is_right = len(sizes) == n_trees and columns.shape == (int(sizes.sum()),)
     if not is_right or columns.dtype != np.int64:
         raise ModelFileError("the columns of the trees are described incompletely")
@@ -150,5 +152,5 @@ def _fit_stem(stem: TreeEstimator, header: dict[str, Any], members: list[Member]
             stem.classes_ = model_file.read_classes(header, member.tree)
             stem.n_classes_ = len(stem.classes_)
         else:
-            stem.n_outputs_ = member.tree.value.shape[1]
+            stem.n_outputs_ = model_file.read_outputs(member.tree)
     stem.pruning_report_ = None

@@ -19,7 +19,7 @@ class ExtraTreesClassifier(ForestClassifier):
     ----------
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `RandomForestClassifier`.
-    criterion : {'gini', 'entropy', 'error', 'twoing'}, default='gini'
+    criterion : {'gini', 'entropy', 'log_loss', 'error', 'twoing'}, default='gini'
         As in `DecisionTreeClassifier`.
     max_features, max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose
         As in `RandomForestClassifier`.
@@ -120,8 +120,8 @@ class ExtraTreesRegressor(ForestRegressor):
     ----------
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `RandomForestClassifier`.
-    criterion : {'squared_error', 'variance'}, default='squared_error'
-        The variance, which the two names mean.
+    criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
+        As in `DecisionTreeRegressor`.
     max_features : int, float, 'sqrt', 'log2' or None, default=1.0
         How many features, drawn anew for each node, to try.
     bootstrap : bool, default=False

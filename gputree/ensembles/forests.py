@@ -116,7 +116,7 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     n_estimators : int, default=100
         The number of trees.
-    criterion : {'gini', 'entropy', 'gain_ratio', 'error', 'twoing'}, default='gini'
+    criterion : {'gini', 'entropy', 'log_loss', 'gain_ratio', 'error', 'twoing'}, default='gini'
         As in `DecisionTreeClassifier`.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes
         As in `DecisionTreeClassifier`. A row that was drawn twice is one row, of twice the weight.
@@ -143,15 +143,17 @@ class RandomForestClassifier(ForestClassifier):
         sample of the rows by itself.
     ccp_alpha : float, default=0.0
         The price of a leaf, by which each tree is pruned.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        As in `DecisionTreeClassifier`.
     max_samples : int, float or None, default=None
         How many rows to draw for each tree; a float is a share of all. By default as many as there
         are: whole-numbered weights with a total of up to 2**24 count rows.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune each tree. Methods that judge by other rows take those that the tree has not
         seen.
-    nominal, subset_search, max_exact_levels, greedy_length, missing, max_surrogates
+    nominal, subset_search, max_exact_levels, min_samples_category, greedy_length, missing
         As in `DecisionTreeClassifier`.
-    unknown_category, histogram_budget, device, backend
+    max_surrogates, unknown_category, histogram_budget, device, backend
         As in `DecisionTreeClassifier`.
 
     Attributes
@@ -205,12 +207,14 @@ class RandomForestClassifier(ForestClassifier):
         warm_start: bool = False,
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_samples: int | float | None = None,
         pruning: Any = None,
         categorical_features: CategoricalFeatures = "from_dtype",
         nominal: str = "subset",
         subset_search: str = "auto",
         max_exact_levels: int = 10,
+        min_samples_category: int | str = "auto",
         greedy_length: int = 8,
         missing: str = "direction",
         max_surrogates: int = 5,
@@ -237,12 +241,14 @@ class RandomForestClassifier(ForestClassifier):
         self.warm_start = warm_start
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_samples = max_samples
         self.pruning = pruning
         self.categorical_features = categorical_features
         self.nominal = nominal
         self.subset_search = subset_search
         self.max_exact_levels = max_exact_levels
+        self.min_samples_category = min_samples_category
         self.greedy_length = greedy_length
         self.missing = missing
         self.max_surrogates = max_surrogates
@@ -260,19 +266,21 @@ class RandomForestRegressor(ForestRegressor):
     ----------
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `RandomForestClassifier`.
-    criterion : {'squared_error', 'variance'}, default='squared_error'
-        The variance, which the two names mean.
+    criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
+        As in `DecisionTreeRegressor`.
     max_features : int, float, 'sqrt', 'log2' or None, default=1.0
         How many features, drawn anew for each node, to try.
     max_leaf_nodes, min_impurity_decrease, bootstrap, n_jobs, random_state, verbose, warm_start
         As in `RandomForestClassifier`.
     oob_score : bool or function, default=False
         As in `RandomForestClassifier`; the score is R².
-    ccp_alpha, max_samples, pruning, categorical_features, nominal, max_exact_levels
+    ccp_alpha, monotonic_cst, max_samples, pruning, categorical_features, nominal, max_exact_levels
         As in `RandomForestClassifier`.
     subset_search, missing
         As in `DecisionTreeRegressor`.
-    max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
+    min_samples_category, max_surrogates, unknown_category, max_bins, histogram_budget
+        As in `RandomForestClassifier`.
+    device, backend
         As in `RandomForestClassifier`.
     keep_targets : bool, default=False
         Keep the training targets of every leaf, for `predict_quantile`: four bytes for each row
@@ -317,12 +325,14 @@ fit_report_, n_features_in_, feature_names_in_, missing_, backend_, device_
         verbose: int = 0,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_samples: int | float | None = None,
         pruning: Any = None,
         categorical_features: CategoricalFeatures = "from_dtype",
         nominal: str = "subset",
         subset_search: str = "auto",
         max_exact_levels: int = 10,
+        min_samples_category: int | str = "auto",
         missing: str = "direction",
         max_surrogates: int = 5,
         unknown_category: str = "missing",
@@ -348,12 +358,14 @@ fit_report_, n_features_in_, feature_names_in_, missing_, backend_, device_
         self.verbose = verbose
         self.warm_start = warm_start
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_samples = max_samples
         self.pruning = pruning
         self.categorical_features = categorical_features
         self.nominal = nominal
         self.subset_search = subset_search
         self.max_exact_levels = max_exact_levels
+        self.min_samples_category = min_samples_category
         self.missing = missing
         self.max_surrogates = max_surrogates
         self.unknown_category = unknown_category

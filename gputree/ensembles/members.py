@@ -13,11 +13,10 @@ from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import class_shares
-from gputree.prediction import values_at
+from gputree.prediction import Walked
 from gputree.pruning.report import PruningReport
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +75,8 @@ class Members(list[Member]):
         return Members, (list(self),)
 
 
-def walk(
-    stem: TreeEstimator, members: Iterable[Member], table: Table
-) -> Iterator[tuple[HostArray, Ends | None]]:
-    """Where the rows of a table end, tree by tree: see `TreeEstimator._walk`."""
+def walk(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Iterator[Walked]:
+    """Where the rows of a table end, tree by tree."""
     for member in members:
         yield stem._walk_table(member.tree, member.of(table), stem.missing_)
 
@@ -87,8 +84,8 @@ def walk(
 def answers(stem: TreeEstimator, members: Iterable[Member], table: Table) -> Iterator[HostArray]:
     """What each tree says of the rows: shares of classes, or means; (rows, outputs)."""
     members = list(members)
-    for member, (node, ends) in zip(members, walk(stem, members, table), strict=True):
-        yield values_at(node, ends, values_of(stem, member.tree))
+    for member, walked in zip(members, walk(stem, members, table), strict=True):
+        yield walked.values(values_of(stem, member.tree))
 
 
 def answers_in_parts(stem: TreeEstimator, member: Member, dataset: Dataset) -> HostArray:

@@ -43,7 +43,7 @@ class LeafTargets:
         order = order[np.argsort(answers[order, 0], kind="stable")]
         everyone = list(run.everyone)
         leaves = [
-            [node.astype(np.int32) for node, _ in walk(run.stem, everyone, part)]
+            [walked.leaf().astype(np.int32) for walked in walk(run.stem, everyone, part)]
             for part in growing.dataset.parts()
         ]
         leaf = np.stack([np.concatenate(nodes)[order] for nodes in zip(*leaves, strict=True)])

@@ -18,10 +18,11 @@ from gputree.backends.registry import choose
 from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.table import Kind, Table
-from gputree.data.target import Target
+from gputree.data.target import Channels, Target
 from gputree.data.weights import read_weights
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
+from gputree.estimators.constraints import read_ways
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
@@ -30,10 +31,11 @@ from gputree.estimators.readable import Readable
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
+from gputree.growth.constraints import Constraints
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
-from gputree.growth.rules import Criteria, Rules, score_floor, weight_floor
+from gputree.growth.rules import Criteria, Rules, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
-from gputree.prediction import all_ends, values_at, walk_table
+from gputree.prediction import Walked, walk_table
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
@@ -58,12 +60,14 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     subset_search: str = "auto"
     max_exact_levels: int = 10
     greedy_length: int = 8
+    min_samples_category: int | str = 1
     missing: str = "direction"
     max_surrogates: int = 5
     surrogate_style: str = "cart"
     unknown_category: str = "missing"
     thresholds: str = "midpoint"
     mdl_correction: bool = False
+    monotonic_cst: Any = None
     min_gap: float = 0.0
 
     def fit(
@@ -246,6 +250,11 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 "criterion for nominal='multiway'",
             ),
             (
+                self.nominal == "multiway" and self.criterion == "poisson",
+                "criterion='poisson' divides levels into two groups; use nominal='subset', or "
+                "criterion='squared_error' for nominal='multiway'",
+            ),
+            (
                 self.nominal == "multiway" and self.missing == "surrogate",
                 "surrogates agree with a split in two; use nominal='subset' with "
                 "missing='surrogate', or missing='fractional' with nominal='multiway'",
@@ -263,6 +272,21 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 self.splitter == "random" and self.criterion == "gain_ratio",
                 "criterion='gain_ratio' compares the best splits of features; use "
                 "criterion='entropy' with splitter='random'",
+            ),
+            (
+                self.monotonic_cst is not None
+                and (self.splitter == "random" or self.criterion == "gain_ratio"),
+                "monotonic_cst is for trees whose thresholds are searched by an impurity; use "
+                "splitter='best' and another criterion than 'gain_ratio'",
+            ),
+            (
+                self.monotonic_cst is not None and self.missing in ("fractional", "surrogate"),
+                "monotonic_cst needs rows that go one way; use missing='direction' or 'category'",
+            ),
+            (
+                self.monotonic_cst is not None and self.pruning is not None,
+                "pruning judges by what nodes have seen, and monotonic_cst changes what they "
+                "answer; use ccp_alpha",
             ),
             (
                 self.subset_search == "greedy" and not is_class_tree,
@@ -309,17 +333,22 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         decrease = parameters.real("min_impurity_decrease", self.min_impurity_decrease, 0.0)
         parameters.whole("max_depth", self.max_depth, 1, or_none=True)
         parameters.whole("max_leaf_nodes", self.max_leaf_nodes, 2, or_none=True)
+        min_rows_split, min_rows_leaf = (
+            parameters.count_or_share(name, getattr(self, name), least, n_rows)
+            for name, least in (("min_samples_split", 2), ("min_samples_leaf", 1))
+        )
+        is_divided = self.missing == "fractional"
+        min_category, most_whole = parameters.rare_categories(self.min_samples_category)
         return Rules(
             formula=formula,
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
-            min_rows_split=parameters.count_or_share(
-                "min_samples_split", self.min_samples_split, 2, n_rows
+            min_rows_split=min_rows_split,
+            min_rows_leaf=min_rows_leaf,
+            min_weight_split=rows_floor(min_rows_split, target) if is_divided else 0,
+            min_weight_leaf=max(
+                weight_floor(share, total), rows_floor(min_rows_leaf, target) if is_divided else 0
             ),
-            min_rows_leaf=parameters.count_or_share(
-                "min_samples_leaf", self.min_samples_leaf, 1, n_rows
-            ),
-            min_weight_leaf=weight_floor(share, total),
             min_score=score_floor(decrease, channels, total),
             splits_without_gain=formula != "corrected",
             n_drawn=parameters.n_drawn(self.max_features, n_features),
@@ -332,7 +361,23 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             list_length=self.greedy_length,
             is_random=self.splitter == "random",
             ratio=self._ratio(dataset) if self.criterion == "gain_ratio" else None,
+            constraints=self._constraints(dataset, channels),
+            min_category=min_category,
+            most_whole=most_whole,
         )
+
+    def _constraints(self, dataset: Dataset, channels: Channels) -> Constraints | None:
+        """The ways that predictions may go with columns; None where none is given."""
+        if self.monotonic_cst is None:
+            return None
+        if channels.n_scored > 1 + channels.is_classes:
+            what = "multiclass classification" if channels.is_classes else "multiple output"
+            raise ValueError(
+                f"Monotonicity constraints are not supported with {what}; monotonic_cst is for two "
+                "classes or one output"
+            )
+        way = read_ways(self.monotonic_cst, dataset)
+        return Constraints(way, is_of_means=True) if way.any() else None
 
     def _ratio(self, dataset: Dataset) -> RatioRules:
         n_levels = np.array([len(levels or ()) for levels in dataset.schema.levels])
@@ -345,29 +390,33 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     def _leaves(self, X: Any) -> HostArray:
         """The leaf of each row, on the host."""
         check_is_fitted(self)
-        return self._walk(self._checked(X))[0]
+        return self._walk(self._checked(X)).leaf()
 
-    def _walk(self, X: Any) -> tuple[HostArray, Ends | None]:
-        """The leaf of each row, and where rows have several: which rows, leaves and shares."""
+    def _walk(self, X: Any) -> Walked:
+        """Where the rows of X end."""
         return self._walk_table(self.tree_, read_table(X, like=self.schema_), self.missing_)
 
-    def _walk_table(self, tree: Tree, table: Table, missing: str) -> tuple[HostArray, Ends | None]:
+    def _walk_table(self, tree: Tree, table: Table, missing: str) -> Walked:
         """The same for any tree and a table that has been read."""
         return walk_table(self._backend_for(table), tree, table, missing)
 
     def _ends(self, tree: Tree, table: Table, missing: str) -> Ends:
         """Where all rows of a table end: row, node and share for each end."""
-        return all_ends(self._backend_for(table), tree, table, missing)
+        return self._walk_table(tree, table, missing).ends()
 
-    def _backend_for(self, table: Table) -> Backend:
-        """What predicts a table of this size."""
-        n_cells = table.n_rows * table.n_features
-        return choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells).backend
+    def _backend_for(self, table: Table, n_trees: int = 1) -> Backend:
+        """What predicts a table of this size by so many trees."""
+        return choose(
+            self.device,
+            self.backend,
+            n_jobs=self.n_jobs,
+            n_cells=table.n_rows * table.n_features,
+            n_walks=table.n_rows * n_trees,
+        ).backend
 
     def _values(self, X: Any, value: HostArray) -> HostArray:
         """The values of leaves, (nodes, outputs), for each row of X."""
-        node, several = self._walk(self._checked(X))
-        return values_at(node, several, value)
+        return self._walk(self._checked(X)).values(value)
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         value = self._leaf_values()

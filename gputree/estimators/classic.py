@@ -9,14 +9,14 @@ from gputree.data.dataset import Dataset
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind
 from gputree.data.target import Target
+from gputree.dtypes import TOTAL_BITS
 from gputree.estimators import parameters
 from gputree.estimators.targets import declared_classes
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.growth.rules import CLASS_CRITERIA, Criteria, Rules
+from gputree.growth.rules import CLASS_CRITERIA, SLACK, Criteria, Rules
 
 BRANCH_SHARE = 0.1  # of a class's mean share of the known rows: the least branch of a threshold
 MOST_LEAST_BRANCH = 25  # ... but never more than this
-SLACK = 1e-7  # rows that were divided and come together again are whole
 
 
 class ID3Classifier(DecisionTreeClassifier):
@@ -239,12 +239,16 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         least = parameters.real("min_branch", self.min_branch, 0.0)
         parameters.real("min_gap", self.min_gap, 0.0)
         n_classes = declared_classes(y) or target.channels.n_scored
-        scale = 2.0**target.channels.weight_shift * (1.0 - SLACK)
+        total = int(target.channels.weight_of(target.totals))
+        # A little less than a weight of 1; where all rows weigh less, no branch is heavy enough.
+        shift = min(target.channels.weight_shift, 2 * TOTAL_BITS)
+        scale = 2.0**shift * (1.0 - SLACK)
         return replace(
             rules,
-            min_weight_leaf=int(np.ceil(least * scale)),
+            min_weight_split=0,
+            min_weight_leaf=int(np.ceil(min(least * scale, total + 1.0))),
             least_share=BRANCH_SHARE / n_classes * (1.0 - SLACK),
-            most_least_weight=int(MOST_LEAST_BRANCH * scale),
+            most_least_weight=int(min(MOST_LEAST_BRANCH * scale, total + 1.0)),
             splits_without_gain=False,
         )
 

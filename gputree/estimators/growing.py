@@ -5,12 +5,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
 
 import numpy as np
 
 from gputree.backends.timed import Timed
 from gputree.data.dataset import Dataset
-from gputree.data.target import Target, weights_of
+from gputree.data.target import Target, has_weight
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
 from gputree.growth.builder import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
 
 
+OLD_NAMES = {"friedman_mse": "squared_error"}  # of criteria, that scikit-learn gives up
 MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
 
 
@@ -37,6 +39,7 @@ class Growing:
 
     def __init__(self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator = estimator
+        _check_criterion(estimator)
         self._formula, self._impurity = parameters.one_of(
             "criterion", estimator.criterion, estimator.CRITERIA
         )
@@ -68,7 +71,7 @@ class Growing:
     @property
     def counts(self) -> HostArray:
         """Which rows have a weight."""
-        return np.asarray(weights_of(self.target) > 0)
+        return has_weight(self.target)
 
     def weighed(self, weight: HostArray) -> Target:
         """The target of the same rows with other weights."""
@@ -105,6 +108,9 @@ class Growing:
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
+        whole = self._grow_whole([target], [rules])
+        if whole is not None:
+            return self._finished(whole[0], target, rules)
         dataset = self.dataset
         grown = grow(self.backend, dataset.data, dataset.bins, target, rules, self.budget)
         return self._finished(grown, target, rules)
@@ -126,20 +132,27 @@ class Growing:
 
     def _grow_alike(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
         """Trees of the same rules but for the seed; None where they cannot share their growth."""
+        whole = self._grow_whole(targets, rules)
+        if whole is not None:
+            return whole
         backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
         seeds = [own.seed for own in rules]
-        if backend.grows_whole:
-            starts = [
-                Start(backend.begin(data, bins, target), target.channels, target.totals)
-                for target in targets
-            ]
-            whole = grow_whole(backend, starts, bins, rules[0], seeds, self.budget)
-            if whole is not None:
-                return whole
         are_alike = all(target.channels == targets[0].channels for target in targets)
         if len(targets) == 1 or not are_alike or not can_grow_together(rules[0]):
             return None
         return grow_together(backend, data, bins, targets, rules[0], seeds, self.budget)
+
+    def _grow_whole(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
+        """The same by the backend alone; None where it has no way to."""
+        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
+        if not backend.grows_whole:
+            return None
+        starts = [
+            Start(backend.begin(data, bins, target), target.channels, target.totals)
+            for target in targets
+        ]
+        seeds = [own.seed for own in rules]
+        return grow_whole(backend, starts, bins, rules[0], seeds, self.budget)
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules
@@ -158,3 +171,23 @@ class Growing:
         self.peak_bytes = max(self.peak_bytes, held)
         self.heuristic |= set(grown.draft.heuristic)
         return finish(grown, target, leaf, how)
+
+
+def _check_criterion(estimator: "TreeEstimator") -> None:
+    """Tell programs of scikit-learn of criteria that are not there, or not for long."""
+    criterion = estimator.criterion
+    if not isinstance(criterion, str) or "squared_error" not in estimator.CRITERIA:
+        return
+    if criterion == "absolute_error":
+        raise ValueError(
+            "criterion='absolute_error' needs medians, which histograms of sums cannot give; use "
+            "criterion='squared_error', or GradientBoostingRegressor(loss='absolute_error')"
+        )
+    if criterion in OLD_NAMES:
+        now = OLD_NAMES[criterion]
+        warn(
+            f"criterion={criterion!r} chooses the same splits as {now!r} and is deprecated in "
+            f"scikit-learn; use criterion={now!r}",
+            FutureWarning,
+            stacklevel=4,
+        )

@@ -1,6 +1,10 @@
 """Fitted estimators as bytes and files, and back."""
 
+import math
+import numbers
 import os
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +16,12 @@ from gputree.errors import ModelFileError
 from gputree.estimators.parameters import WAYS
 from gputree.pruning import methods
 from gputree.tree import store
-from gputree.tree.check import check_tree
+from gputree.tree.check import LARGEST, check_counts, check_tree
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.tree import Tree
+
+# What the labels of one model can be.
+LABELS: tuple[Any, ...] = (str, bytes, numbers.Real | np.bool_)
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
@@ -108,7 +115,7 @@ def restored(header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any
     """The model of a header and arrays; `source` says where they come from."""
     try:
         return _restore(header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{source} does not describe a gputree model") from error
@@ -184,7 +191,7 @@ def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstima
     estimator.pruning_report_ = None
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
-    tree = read_tree(arrays, schema)
+    tree = read_tree(arrays, n_levels(schema))
     estimator.tree_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
@@ -194,15 +201,20 @@ def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstima
         estimator.classes_ = read_classes(header, tree)
         estimator.n_classes_ = len(estimator.classes_)
     else:
-        estimator.n_outputs_ = tree.value.shape[1]
-    # A model has one form only: what would be described in another way is not a model of ours.
-    if {**describe(estimator), "params": header["params"]} != header:
-        raise ModelFileError("the file describes its model in an unknown way")
+        estimator.n_outputs_ = read_outputs(tree)
+    check_form({**describe(estimator), "params": header["params"]}, header)
     return estimator
 
 
-def read_tree(arrays: dict[str, Any], schema: Schema) -> Tree:
-    """A tree that fits the columns."""
+def check_form(again: dict[str, Any], header: dict[str, Any]) -> None:
+    """A model has one form only: what would be described in another way is not a model of ours."""
+    # Not by ==, to which 1, 1.0 and True are one.
+    if store.canonical(again) != store.canonical(header):
+        raise ModelFileError("the file describes its model in an unknown way")
+
+
+def read_tree(arrays: dict[str, Any], n_levels: Sequence[int | None]) -> Tree:
+    """A tree that fits the columns, of which `n_levels` tells."""
     if set(arrays) != set(Tree.DTYPES):
         raise ModelFileError("the file does not hold the arrays of a tree")
     for name, dtype in Tree.DTYPES.items():
@@ -212,11 +224,11 @@ def read_tree(arrays: dict[str, Any], schema: Schema) -> Tree:
     # What is left out a tree makes up; a file leaves nothing out.
     if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items() if array.ndim):
         raise ModelFileError("the file lacks a part of the tree")
-    check_tree(tree, _n_levels(schema))
+    check_tree(tree, n_levels)
     return tree
 
 
-def _n_levels(schema: Schema) -> list[int | None]:
+def n_levels(schema: Schema) -> list[int | None]:
     """How many levels each column has that is split by levels."""
     return [
         len(levels or ()) if kind is Kind.NOMINAL else None
@@ -233,18 +245,41 @@ def read_missing(header: dict[str, Any], tree: Tree, is_classifier: bool) -> str
     fits = {"fractional": stays.all(), "surrogate": True}.get(missing, not stays.any())
     if not fits or (missing != "surrogate" and tree.n_surrogates.any()):
         raise ModelFileError(f"the tree does not deal with missing values by {missing!r}")
+    check_counts(tree, missing)
     return str(missing)
+
+
+def read_outputs(tree: Tree) -> int:
+    """How many numbers a tree answers with; those of many trees are added up."""
+    if (np.abs(tree.value) > LARGEST).any():
+        raise ModelFileError("a node has a value too large to be added up")
+    return int(tree.value.shape[1])
 
 
 def read_classes(header: dict[str, Any], tree: Tree) -> HostArray:
     """The labels of a classifier, which the values of its tree must fit."""
-    classes = from_plain(header["classes"])
-    if not isinstance(classes, np.ndarray) or classes.shape != (tree.value.shape[1],):
+    classes = read_labels(header)
+    if classes.shape != (tree.value.shape[1],):
         raise ModelFileError("the class labels do not fit the tree")
-    if len(set(classes.tolist())) < len(classes):
-        raise ModelFileError("a class label occurs twice")
-    if (tree.value < 0).any() or not (tree.value.sum(axis=1) > 0).all():
-        raise ModelFileError("a node has class weights that are negative or all zero")
+    with np.errstate(over="ignore"):
+        total = tree.value.sum(axis=1)
+    if (tree.value < 0).any() or not ((total > 0) & np.isfinite(total)).all():
+        raise ModelFileError("a node has class weights that are negative or without a sum")
+    return classes
+
+
+def read_labels(header: dict[str, Any]) -> HostArray:
+    """The labels of a classifier: numbers or texts, sorted, each once."""
+    classes = from_plain(header["classes"])
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
+        raise ModelFileError("the class labels are not a list of labels")
+    labels = classes.tolist()
+    if not any(all(isinstance(label, kind) for label in labels) for kind in LABELS):
+        raise ModelFileError("the class labels are not all numbers or all texts")
+    if not all(low < high for low, high in pairwise(labels)):
+        raise ModelFileError("the class labels are not in ascending order, each once")
+    if not all(isinstance(label, str | bytes) or math.isfinite(label) for label in labels):
+        raise ModelFileError("a class label is not finite")
     return classes
 
 
@@ -253,8 +288,8 @@ def read_schema(header: dict[str, Any]) -> Schema:
     names = header["names"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelFileError("the column names are not text")
-    if len(set(names)) < len(names):
-        raise ModelFileError("a column name occurs twice")
+    if not names or len(set(names)) < len(names):
+        raise ModelFileError("there are no columns, or a column name occurs twice")
     if not all(type(kind) is int for kind in header["kinds"]):
         raise ModelFileError("the kinds of the columns are not numbers")
     kinds = tuple(Kind(kind) for kind in header["kinds"])
@@ -270,6 +305,8 @@ def read_schema(header: dict[str, Any]) -> Schema:
             raise ModelFileError("the levels of a column do not fit its kind")
         if known is not None and (type(known) is not tuple or len(set(known)) < len(known)):
             raise ModelFileError("the levels of a column are not a list of different values")
+        if known is not None and any(level is None or level != level for level in known):
+            raise ModelFileError("a level of a column is a missing value")
     if header["unknown"] not in WAYS["unknown_category"]:
         raise ModelFileError("what becomes of levels that were not seen at fit is unknown")
     return Schema(tuple(names), kinds, levels, tuple(has_missing), header["unknown"])

@@ -9,6 +9,11 @@ from sklearn.utils import check_random_state
 
 AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
 
+# What min_samples_category="auto" means: in columns of many categories, those of fewer rows in a
+# node are one together.
+FEWEST_ROWS = 10
+MOST_WHOLE = 32
+
 # Ways to split, and to deal with values that are missing or were not seen at fit.
 WAYS = {
     "nominal": ("subset", "multiway"),
@@ -82,6 +87,17 @@ def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
             f"{name}={value!r}: an integer of at least {low}, or a share of the rows in (0, 1]"
         )
     return max(low, math.ceil(value * n_rows))
+
+
+def rare_categories(value: Any) -> tuple[int, int]:
+    """The least rows of a category, and up to how many of a column none is too rare."""
+    if isinstance(value, str) and value == "auto":
+        return FEWEST_ROWS, MOST_WHOLE
+    if not is_whole(value) or value < 1:
+        raise ValueError(
+            f"min_samples_category={value!r}: an integer of at least 1, or 'auto', is needed"
+        )
+    return int(value), 0
 
 
 def n_drawn(value: Any, n_features: int) -> int:

@@ -42,9 +42,7 @@ def restored(header: dict[str, Any], arrays: dict[str, Any]) -> "RuleSetClassifi
     given = header["given"]
     model = RuleSetClassifier(None if given is None else model_file.unfitted(given), **options)
     model._keep(tree, from_arrays(of_rules, tree.schema_, tree.classes_))
-    # A model has one form only: what would be described in another way is not a model of ours.
-    if _header(model) != header:
-        raise ModelFileError("the file describes its model in an unknown way")
+    model_file.check_form(_header(model), header)
     return model
 
 

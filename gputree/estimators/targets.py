@@ -53,7 +53,8 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y "
             f"has {len(target)}"
         )
-    return np.asarray(target)
+    # 0.0 and -0.0 are one target, whichever row comes first.
+    return np.asarray(target + 0.0 if target.dtype.kind == "f" else target)
 
 
 def read_labels(y: Any, n_rows: int, estimator: str) -> tuple[HostArray, HostArray]:

@@ -8,15 +8,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.data.kinds import CategoricalFeatures
-from gputree.data.target import Target, class_target, value_target
+from gputree.data.target import LARGEST_TARGET, Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
-from gputree.prediction import shared_values
 from gputree.tree.tree import Tree
-
-LARGEST_TARGET = 1e150  # squares of larger targets overflow
 
 
 class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
@@ -33,19 +30,21 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
     Parameters
     ----------
-    criterion : {'gini', 'entropy', 'gain_ratio', 'error', 'twoing'}, default='gini'
-        The impurity that splits lower. 'error' is the share of rows outside the largest class;
-        it splits only where it gains, the others split every impure node they can. 'gain_ratio' is
-        C4.5's choice of a feature by entropy, 'twoing' CART's of two groups of classes.
+    criterion : {'gini', 'entropy', 'log_loss', 'gain_ratio', 'error', 'twoing'}, default='gini'
+        The impurity that splits lower; 'log_loss' is 'entropy'. 'error' is the share of rows
+        outside the largest class; it splits only where it gains, the others split every impure
+        node they can. 'gain_ratio' is C4.5's choice of a feature by entropy, 'twoing' CART's of
+        two groups of classes.
     splitter : {'best', 'random'}, default='best'
         Search all splits of a feature, or draw one: a threshold anywhere between the values of the
         node, or a random group of its levels.
     max_depth : int, optional
         The most splits above a leaf.
     min_samples_split : int or float, default=2
-        The fewest rows a node must have to be split; a float is a share of all rows.
+        The fewest rows a node must have to be split; a float is a share of all rows. With
+        missing='fractional' a part of a row counts as that part.
     min_samples_leaf : int or float, default=1
-        The fewest rows of each child; a float is a share of all rows.
+        The fewest rows of each child, counted in the same way; a float is a share of all rows.
     min_weight_fraction_leaf : float, default=0.0
         The least share of the total weight in each child.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
@@ -60,6 +59,10 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The least decrease of impurity, weighted by the node's share of the rows, of a split.
     ccp_alpha : float, default=0.0
         The price of a leaf in impurity; the weakest links up to it are cut, as in scikit-learn.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        1 where predictions may only rise with a feature, -1 where they may only fall: those of a
+        regression with one output, or the share of the second of two classes. Trees are searched
+        on the host then, which takes longer.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree: 'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error',
         'error_based', 'critical_value' or 'pre', or an object with options.
@@ -83,6 +86,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         node, and 'principal' beyond.
     max_exact_levels : int, default=10
         The most levels of which 'auto' tries all subsets, up to 20.
+    min_samples_category : int or 'auto', default='auto'
+        The fewest rows that a category must have in a node to be told from others there, where
+        categories are divided into two groups; those with fewer are one together, and categories
+        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
+        categories, and for one in others.
     greedy_length : int, default=8
         How many levels 'greedy' looks at in each step.
     missing : {'direction', 'category', 'fractional', 'surrogate'}, default='direction'
@@ -150,6 +158,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         pruning: Any = None,
         validation_fraction: float | None = None,
         class_weight: Any = None,
@@ -158,6 +167,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         nominal: str = "subset",
         subset_search: str = "auto",
         max_exact_levels: int = 10,
+        min_samples_category: int | str = "auto",
         greedy_length: int = 8,
         missing: str = "direction",
         max_surrogates: int = 5,
@@ -179,6 +189,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.pruning = pruning
         self.validation_fraction = validation_fraction
         self.class_weight = class_weight
@@ -187,6 +198,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         self.nominal = nominal
         self.subset_search = subset_search
         self.max_exact_levels = max_exact_levels
+        self.min_samples_category = min_samples_category
         self.greedy_length = greedy_length
         self.missing = missing
         self.max_surrogates = max_surrogates
@@ -200,11 +212,11 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     def predict(self, X: Any) -> Array:
         """The most likely class of each row of X; the first in `classes_` if several are."""
         check_is_fitted(self)
-        node, ends = self._walk(self._checked(X))
-        number = self.tree_.value.argmax(axis=1)[node]
-        if ends is not None:
-            row, mean = shared_values(ends, self._leaf_values())
-            number[row] = mean.argmax(axis=1)
+        walked = self._walk(self._checked(X))
+        number = self.tree_.value.argmax(axis=1)[walked.node]
+        if walked.divided is not None:
+            mean = walked.divided.means(self._leaf_values())
+            number[walked.divided.row] = mean.argmax(axis=1)
         return self._like(X, self.classes_[number])
 
     def predict_proba(self, X: Any) -> Array:
@@ -255,18 +267,20 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
 
     Parameters
     ----------
-    criterion : {'squared_error', 'variance'}, default='squared_error'
-        The variance, which the two names mean, averaged over outputs.
+    criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
+        The variance, which the first three names mean ('friedman_mse' warns, as scikit-learn's
+        does), or half the Poisson deviance of targets that are counts; averaged over outputs.
+        Nodes of which all targets are 0 do not come of 'poisson'.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, max_bins
         As in `DecisionTreeClassifier`.
-    ccp_alpha, validation_fraction, categorical_features
+    ccp_alpha, monotonic_cst, validation_fraction, categorical_features
         As in `DecisionTreeClassifier`.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree: 'cost_complexity', 'reduced_error', 'critical_value' or 'pre', or an
         object with options.
-    nominal, max_exact_levels, max_surrogates, unknown_category
+    nominal, max_exact_levels, min_samples_category, max_surrogates, unknown_category
         As in `DecisionTreeClassifier`.
     subset_search : {'auto', 'exact', 'ordered', 'principal'}, default='auto'
         As in `DecisionTreeClassifier`. 'ordered' sorts by the mean, which is exact for one output.
@@ -311,12 +325,14 @@ max_features_, missing_, backend_, device_
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         pruning: Any = None,
         validation_fraction: float | None = None,
         categorical_features: CategoricalFeatures = "from_dtype",
         nominal: str = "subset",
         subset_search: str = "auto",
         max_exact_levels: int = 10,
+        min_samples_category: int | str = "auto",
         missing: str = "direction",
         max_surrogates: int = 5,
         unknown_category: str = "missing",
@@ -337,12 +353,14 @@ max_features_, missing_, backend_, device_
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.pruning = pruning
         self.validation_fraction = validation_fraction
         self.categorical_features = categorical_features
         self.nominal = nominal
         self.subset_search = subset_search
         self.max_exact_levels = max_exact_levels
+        self.min_samples_category = min_samples_category
         self.missing = missing
         self.max_surrogates = max_surrogates
         self.unknown_category = unknown_category
@@ -377,12 +395,16 @@ max_features_, missing_, backend_, device_
                 f"y holds values beyond ±{LARGEST_TARGET:g}, whose squares overflow; divide y by a "
                 "constant before fitting"
             )
-        return value_target(values, weight), {"n_outputs_": values.shape[1]}
+        learned = {"n_outputs_": values.shape[1]}
+        return self._weighed(values, learned, weight), learned
 
     def _weighed(
         self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
     ) -> Target:
-        return value_target(answers, weight)
+        is_counts = self.criterion == "poisson"
+        if is_counts:
+            check_counts(answers, weight)
+        return value_target(answers, weight, is_counts=is_counts)
 
     def _values_of(self, y: Any, n_rows: int) -> HostArray:
         given = read_target(y, n_rows, type(self).__name__, numbers=True)
@@ -395,6 +417,21 @@ max_features_, missing_, backend_, device_
                 f"y has {values.shape[1]} outputs; the tree has {learned['n_outputs_']}"
             )
         return values
+
+
+def check_counts(values: HostArray, weight: HostArray | None) -> None:
+    """Refuse targets of which no Poisson deviance can be had."""
+    if (values < 0.0).any():
+        raise ValueError(
+            "Some value(s) of y are negative which is not allowed for Poisson regression; use "
+            "criterion='squared_error'"
+        )
+    inside = values if weight is None else values[weight > 0]
+    if (inside.sum(axis=0) <= 0.0).any():
+        raise ValueError(
+            "Sum of y is not positive which is necessary for Poisson regression; at least one row "
+            "with a weight needs a target above 0"
+        )
 
 
 def class_shares(tree: Tree) -> HostArray:

@@ -56,15 +56,17 @@ def _head(plan: Plan, name: str) -> str:
     answers = "\n".join(
         f" *   answer[{at}]: {_comment(each)}" for at, each in enumerate(plan.answer_names)
     )
-    head = HEAD.replace("@ESTIMATOR@", plan.estimator).replace("@COLUMNS@", columns)
-    return head.replace("@ANSWERS@", answers).replace("@NAME@", name)
+    filled = {"ESTIMATOR": plan.estimator, "COLUMNS": columns, "ANSWERS": answers, "NAME": name}
+    # All at once, so that nothing in a name is taken for something to fill in.
+    return re.sub("@([A-Z]+)@", lambda found: filled[found[1]], HEAD)
 
 
 def _comment(text: str) -> str:
     """Text that cannot begin or end a comment, nor continue a line."""
     plain = text.encode("ascii", "backslashreplace").decode().replace("\\", "|")
     plain = "".join(each if each.isprintable() else " " for each in plain)
-    return plain.replace("/*", "/ *").replace("*/", "* /").replace("??", "? ?")
+    # A lookahead, so that of three in a row no two stay together.
+    return re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)|/(?=/)", r"\g<0> ", plain)
 
 
 def _said_of(plan: Plan, feature: int, name: str) -> str:

@@ -6,6 +6,7 @@ fewest digits that read back as the same number; NaN is null, infinities are "in
 """
 
 import json
+import re
 from importlib import resources
 from typing import Any
 
@@ -15,13 +16,18 @@ from gputree.data.table import Kind
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
 from gputree.tree.plain import from_plain, to_plain
-from gputree.tree.store import MAX_NESTING, nesting, shown
+from gputree.tree.store import DTYPES, MAX_NESTING, nesting, shown
 from gputree.tree.tree import Tree
 
 FORMAT = "gputree-json"
 VERSION = 1
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 NAME = "the JSON text"
+LEAVES = "target_leaf"  # (trees, rows) whole numbers, unlike other arrays of ensembles
+# Types of class labels as NumPy writes them, but for those of text, which have a width.
+LABELS = {"|O", *(np.dtype(name).str for name in DTYPES)}
+TEXT = re.compile("[<>]U([1-9][0-9]{0,8})")
+SPARE = 2**20  # characters that the widths of labels may make more than the whole text has
 
 
 def schema() -> dict[str, Any]:
@@ -102,8 +108,8 @@ def from_json(text: str | bytes) -> Any:
 
     said = _read(text)
     try:
-        header, arrays = _header(said), _arrays(said)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        header, arrays = _header(said, len(text)), _arrays(said)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{NAME} does not describe a gputree model: {error}") from error
@@ -166,10 +172,12 @@ def _read(text: str | bytes) -> dict[str, Any]:
         raise ModelFileError(f"{NAME} is not JSON: {error}") from error
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ModelFileError(f"{NAME} is not a model: it does not say 'format': {FORMAT!r}")
-    if said.get("version") != VERSION:
+    version = said.get("version")
+    if type(version) is not int or version != VERSION:
+        is_newer = type(version) is int and version > VERSION
+        cure = "a newer gputree is needed to read it" if is_newer else "no gputree has written it"
         raise ModelFileError(
-            f"{NAME} has version {shown(said.get('version'))}, and this gputree reads {VERSION}; "
-            "a newer gputree may read it"
+            f"{NAME} has version {shown(version)}, and this gputree reads version {VERSION}; {cure}"
         )
     return said
 
@@ -178,7 +186,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is written as null, or in quotes")
 
 
-def _header(said: dict[str, Any]) -> dict[str, Any]:
+def _header(said: dict[str, Any], n_characters: int) -> dict[str, Any]:
     columns = said["columns"]
     header = {
         "estimator": said["estimator"],
@@ -192,7 +200,7 @@ def _header(said: dict[str, Any]) -> dict[str, Any]:
         "missing": said["missing"],
     }
     if said["classes"] is not None:
-        header["classes"] = _plain_labels(said["classes"])
+        header["classes"] = _plain_labels(said["classes"], n_characters)
     if said["ensemble"] is True:
         header["n_trees"] = len(said["trees"])
     return header
@@ -202,22 +210,33 @@ def _tuple(items: Any) -> Any:
     return None if items is None else {"tuple": items}
 
 
-def _plain_labels(said: dict[str, Any]) -> Any:
-    labels = from_plain(said["labels"])
-    array = np.empty(len(labels), said["dtype"])
+def _plain_labels(said: dict[str, Any], n_characters: int) -> Any:
+    """The labels as a file has them; `n_characters` is the length of the whole text."""
+    labels, dtype = from_plain(said["labels"]), said["dtype"]
+    if not isinstance(labels, list):
+        raise ModelFileError("class labels are not a list")
+    text = TEXT.fullmatch(dtype)
+    if dtype not in LABELS and text is None:
+        raise ModelFileError(f"{shown(dtype)} is not a dtype of class labels")
+    if text is not None and int(text[1]) * len(labels) > n_characters + SPARE:
+        raise ModelFileError(f"class labels of dtype {dtype} are much wider than the whole text")
+    array = np.empty(len(labels), dtype)
     for at, label in enumerate(labels):
         array[at] = label
-    if array.tolist() != labels:
-        raise ModelFileError(f"class labels are not of dtype {said['dtype']!r}")
+    if to_plain(array.tolist()) != said["labels"]:  # not by ==, to which 1 and True are one
+        raise ModelFileError(f"class labels are not of dtype {dtype!r}")
     return to_plain(array)
 
 
 def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
     trees = [
-        {name: _array(tree[name], name, dtype) for name, dtype in Tree.DTYPES.items()}
+        {
+            name: (_matrix if name == "value" else _array)(tree[name], name, dtype)
+            for name, dtype in Tree.DTYPES.items()
+        }
         for tree in said["trees"]
     ]
-    others = {name: _array(each, name, "<f8") for name, each in said["arrays"].items()}
+    others = {name: _other(each, name) for name, each in said["arrays"].items()}
     if said["ensemble"] is not True:
         (only,) = trees
         return only | others
@@ -231,15 +250,25 @@ def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
     return arrays | others
 
 
+def _other(said: Any, name: str) -> HostArray:
+    """An array of the ensemble, beside those of its trees."""
+    return _matrix(said, name, "<i4") if name == LEAVES else _array(said, name, "<f8")
+
+
+def _matrix(said: Any, name: str, dtype: str) -> HostArray:
+    """Rows of equal length."""
+    if not isinstance(said, list) or not all(isinstance(row, list) for row in said):
+        raise ModelFileError(f"{name!r} is not a list of lists of numbers")
+    width = len(said[0]) if said else 0
+    if any(len(row) != width for row in said):
+        raise ModelFileError(f"the lists of {name!r} differ in length")
+    flat = [number for row in said for number in row]
+    return _array(flat, name, dtype).reshape(len(said), width)
+
+
 def _array(said: Any, name: str, dtype: str) -> HostArray:
     if not isinstance(said, list):
         raise ModelFileError(f"{name!r} is not a list of numbers")
-    if name == "value":
-        n_outputs = len(said[0]) if said else 0
-        flat = [number for row in said for number in row]
-        if any(len(row) != n_outputs for row in said):
-            raise ModelFileError("the values of nodes differ in length")
-        return _array(flat, "values", dtype).reshape(len(said), n_outputs)
     if np.dtype(dtype).kind == "f":
         return np.array([_float(number, name) for number in said], np.dtype(dtype))
     if any(type(number) is not int for number in said):

@@ -36,9 +36,13 @@ def to_sql(plan: Plan, table: str, dialect: str, keep: Iterable[str]) -> str:
     source = f"FROM {named(table)} AS t"
     if plan.link == plans.IDENTITY:
         return _select([f"t.{name}" for name in kept], raw, answers, source)
+    if any(name.strip('"').lower().startswith(RAW) for name in kept):
+        raise ValueError(
+            f"keep: names that begin with {RAW} are those of the SELECT itself; rename"
+        )
+    # Not indented: a name or a level may hold a line break, which is part of it.
     inner = _select([f"t.{name}" for name in kept], raw, _raw_names(plan), source)
-    inner = inner.removesuffix("\n").replace("\n", "\n  ")
-    return _select(kept, _linked(plan), answers, f"FROM (\n  {inner}\n) AS raw")
+    return _select(kept, _linked(plan), answers, f"FROM (\n{inner}) AS raw")
 
 
 def _select(kept: list[str], expressions: list[str], names: list[str], source: str) -> str:

@@ -37,10 +37,17 @@ DIALECTS = {
 }
 
 
+def is_text(text: str) -> bool:
+    """Whether SQL can hold it: no NUL, and characters that UTF-8 can write."""
+    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def named(name: str) -> str:
     """A quoted identifier."""
-    if "\0" in name:
-        raise NotExportable(f"the name {name!r} has a NUL, which SQL cannot hold; rename it")
+    if not is_text(name):
+        raise NotExportable(
+            f"the name {name!r} has a NUL or half a character, which SQL cannot hold; rename it"
+        )
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -134,7 +141,7 @@ class Columns:
             return str(level)
         if type(level) is float and math.isfinite(level):
             return number(level)
-        if type(level) is str and "\0" not in level:
+        if type(level) is str and is_text(level):
             return "'" + level.replace("'", "''") + "'"
         raise NotExportable(
             f"column {name!r} has the level {level!r}, which SQL cannot write; rename it before "

@@ -11,15 +11,24 @@ import numpy as np
 from gputree import sampling
 from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
 from gputree.data.bins import Bins
-from gputree.data.target import Channels, Target, joined_target, weights_of
+from gputree.data.target import Channels, Target, has_weight, joined_target
 from gputree.dtypes import OUTSIDE, HostArray
 from gputree.formulas import HOST
-from gputree.growth.constraints import Kept
+from gputree.growth.constraints import Kept, kept_for
 from gputree.growth.draft import Draft, Layout
-from gputree.growth.queue import Batch, BestFirst, FirstInFirstOut, Queue, n_within
+from gputree.growth.fractions import Fractions, has_missing
+from gputree.growth.queue import (
+    Batch,
+    BestFirst,
+    FirstInFirstOut,
+    LastInFirstOut,
+    Parts,
+    Queue,
+    n_within,
+)
 from gputree.growth.rules import Rules
 from gputree.growth.seek import Seeker
-from gputree.growth.unknown import BySurrogates, Divided, Learned, Unknown
+from gputree.growth.unknown import BySurrogates, Learned, Unknown
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,10 @@ def grow(
 ) -> Grown:
     """Grow one tree; `budget` bounds the bytes of histograms and never changes the tree."""
     start = Start(backend.begin(data, bins, target), target.channels, target.totals)
-    return grow_from(backend, start, bins, rules, budget, _unknown(rules, target))
+    fractions = None
+    if rules.missing == "fractional" and has_missing(bins):
+        fractions = Fractions(backend, data, bins, target, start.rows)
+    return grow_from(backend, start, bins, rules, budget, _unknown(rules, target), fractions)
 
 
 def grow_from(
@@ -60,9 +72,10 @@ def grow_from(
     rules: Rules,
     budget: int,
     unknown: Unknown | None = None,
+    fractions: Fractions | None = None,
 ) -> Grown:
     """Grow one tree from rows at its root."""
-    growth = _Growth(backend, start, bins, rules, budget, unknown or Learned())
+    growth = _Growth(backend, start, bins, rules, budget, unknown or Learned(), fractions)
     growth.go_on()
     layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
     return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.kept)
@@ -91,7 +104,7 @@ def grow_together(
     The codes of the rows that take part lie side by side, tree after tree. All targets have the
     same channels.
     """
-    row = [np.flatnonzero(weights_of(target)) for target in targets]
+    row = [np.flatnonzero(has_weight(target)) for target in targets]
     joined = joined_target(targets, row)
     n_each = np.array([len(each) for each in row])
     rows = backend.begin(backend.take_rows(data, np.concatenate(row)), bins, joined, n_each)
@@ -148,6 +161,7 @@ class _Growth:
         rules: Rules,
         budget: int,
         unknown: Unknown,
+        fractions: Fractions | None = None,
     ) -> None:
         self.backend, self.rules = backend, rules
         self.bins = bins
@@ -157,7 +171,7 @@ class _Growth:
         self.kept: Kept | None = None
         if rules.constraints is not None:
             unit = float(np.ldexp(1.0, -start.channels.weight_shift))
-            self.kept = Kept(rules.constraints, start.channels, rules.ridge * unit)
+            self.kept = kept_for(rules.constraints, start.channels, rules.ridge * unit)
         self.seeker = Seeker(
             backend,
             bins,
@@ -167,12 +181,11 @@ class _Growth:
             is_rated=rules.is_rated,
             lets_stay=rules.missing in ("fractional", "surrogate"),
             ridges=(rules.ridge, rules.level_ridge),
+            most_whole=rules.most_whole,
             kept=self.kept,
         )
-        self.unknown = unknown
-        self.queue: Queue = (
-            FirstInFirstOut() if rules.max_leaves is None else BestFirst(rules.max_leaves)
-        )
+        self.unknown, self.fractions = unknown, fractions
+        self.queue = _queue(rules, fractions)
         # Half of the budget is for sums that are kept to derive children's from, half for those at
         # hand: of each node divided two children are searched and one or two tallied.
         self.budget = budget
@@ -181,13 +194,19 @@ class _Growth:
 
     def go_on(self) -> None:
         """Grow from the roots to the end."""
-        self._search_in_parts(np.arange(self.draft.n_nodes))
+        parts = None if self.fractions is None else self.fractions.at_root()
+        self._search_in_pieces(np.arange(self.draft.n_nodes), parts)
         while (batch := self.queue.pop(self.frontier)) is not None:
             self.split(batch)
 
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
         moves = self.draft.divide(batch.node)
+        if self.fractions is not None:
+            assert batch.parts is not None
+            parts = self.fractions.divide(batch.parts.among(batch.place), moves, self.draft)
+            self._search_in_pieces(moves.children, parts)
+            return
         self.rows = self.backend.route(self.rows, moves)
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:
@@ -197,38 +216,48 @@ class _Growth:
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
-        self._search_in_parts(moves.children)
+        self._search_in_pieces(moves.children)
 
-    def _search_in_parts(self, nodes: HostArray) -> None:
-        """Search nodes by sums of their own, as many at a time as the budget allows."""
+    def _search_in_pieces(self, nodes: HostArray, parts: Parts | None = None) -> None:
+        """Search nodes by sums of their own, as many at a time as the budget allows.
+
+        Where rows are divided, `parts` are what the nodes have of them.
+        """
+        may = self.rules.may_split(self.draft, nodes)
+        nodes = nodes[may]
+        place = np.flatnonzero(may)
         while nodes.size:
             n = n_within(self._bytes_of(nodes), self.budget // 4)
-            self.search(nodes[:n], None)
-            nodes = nodes[n:]
+            own = None if parts is None else parts.among(place[:n])
+            self.search(nodes[:n], None, own)
+            nodes, place = nodes[n:], place[n:]
 
-    def search(self, nodes: HostArray, above: Batch | None) -> None:
+    def search(self, nodes: HostArray, above: Batch | None, parts: Parts | None = None) -> None:
         """Find the best splits of some nodes and queue those that will be split.
 
         With the batch of their parents, nodes come as (parents, 2) and only the smaller child of
-        each is tallied.
+        each is tallied. With parts of rows, sums are of these.
         """
         if above is None:
-            wanted = nodes[self.rules.may_split(self.draft, nodes)]
-            tallied = wanted
+            wanted = tallied = nodes
             kin = Kin(wanted, np.arange(len(wanted)), np.full(len(wanted), -1))
         else:
             wanted, tallied, kin = self._families(nodes, above)
         if not wanted.size:
             return
-        built = self.backend.tally(self.rows, tallied)
-        hist = self.backend.derive(built, kin, None if above is None else above.hist)
+        if parts is None or self.fractions is None:
+            built = self.backend.tally(self.rows, tallied)
+            hist = self.backend.derive(built, kin, None if above is None else above.hist)
+        else:
+            hist = self.fractions.tally(parts)
         n_bytes = self._bytes_of(wanted)
         kept = self.queue.bytes_kept(above) + int(n_bytes.sum())
         self.peak_bytes = max(self.peak_bytes, kept + int(self._bytes_of(tallied).sum()))
         search = self.rules.search(self.draft, wanted, len(self.bins.features))
         found = self.seeker.seek(hist, search, self.draft.sums[wanted], wanted)
         self.draft.note(wanted, found)
-        self._enqueue(wanted, n_bytes, hist if kept <= self.budget // 2 else None)
+        keeps = kept <= self.budget // 2 and parts is None  # sums of parts are never derived
+        self._enqueue(wanted, n_bytes, hist if keeps else None, parts)
 
     def _can_derive(self, n_children: HostArray) -> bool:
         """Whether the sums of two children are those of their parent."""
@@ -256,7 +285,9 @@ class _Growth:
         n_rows = self.draft.n_rows(nodes)
         return self.backend.hist_bytes(self.bins, channels, n_rows)
 
-    def _enqueue(self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None) -> None:
+    def _enqueue(
+        self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None, parts: Parts | None
+    ) -> None:
         score = self.draft.score[nodes]
         worth = self.rules.worth(score, self.draft.sums[nodes])
         suffices = self.rules.suffices(worth)
@@ -277,13 +308,19 @@ class _Growth:
             n_bytes=n_bytes[chosen],
             hist_bytes=0 if hist is None else int(n_bytes.sum()),
         )
+        if parts is not None and self.fractions is not None:
+            batch = self.fractions.with_parts(batch, parts)
         self.queue.push(batch, self.draft.parent[nodes[chosen]])
+
+
+def _queue(rules: Rules, fractions: Fractions | None) -> Queue:
+    if rules.max_leaves is not None:
+        return BestFirst(rules.max_leaves)
+    return FirstInFirstOut() if fractions is None else LastInFirstOut()
 
 
 def _unknown(rules: Rules, target: Target) -> Unknown:
     """What to do with rows whose tested value is missing."""
-    if rules.missing == "fractional":
-        return Divided(target)
     if rules.missing == "surrogate":
         return BySurrogates(target, rules.surrogates)
     return Learned()

@@ -1,7 +1,9 @@
 """Trees whose predictions go one way with a feature, or that keep some features apart.
 
-A boosted tree under constraints is searched on the host, from sums that the backend hands over: a
-split depends on the values its node may take, and on the features tested above it.
+A tree under constraints is searched on the host, from sums that the backend hands over: a split
+depends on the values its node may take, and on the features tested above it. Boosted trees answer
+with steps, which are chosen as large as the bounds allow; other trees with means, and there a
+split of such a feature whose means are out of bounds is not made.
 """
 
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ class Constraints:
 
     monotone: HostArray  # (features,) 1: predictions never fall with it, -1: they never rise
     groups: HostArray | None = None  # (groups, features) which ones may be on one path
+    is_of_means: bool = False  # nodes answer with means or shares of classes, not with steps
 
 
 class Kept:
@@ -158,10 +161,7 @@ class Kept:
         total = sums[:, None, None]
         right = total - left
         low, high = self.low[nodes][:, None, None], self.high[nodes][:, None, None]
-        may = np.ones(left.shape[:3], bool)
-        for part in (left, right):
-            may &= channels.weight_of(part) >= max(1, search.min_weight)
-            may &= channels.rows_of(part) >= search.min_rows
+        may = self._are_large(left, right, search)
         worth, values = [], []
         with np.errstate(divide="ignore", invalid="ignore"):
             for part in (left, right, total):
@@ -178,6 +178,14 @@ class Kept:
         score = gain + penalty(sums, search.ridge)[:, None, None]
         return np.where(may, score, NO_SPLIT)
 
+    def _are_large(self, left: HostArray, right: HostArray, search: Search) -> HostArray:
+        """Which splits leave enough in both children."""
+        may = np.ones(left.shape[:3], bool)
+        for part in (left, right):
+            may &= self.channels.weight_of(part) >= max(1, search.min_weight)
+            may &= self.channels.rows_of(part) >= search.min_rows
+        return may
+
     def _real(self, sums: HostArray) -> tuple[HostArray, HostArray]:
         """Slope and curvature in the units of the loss."""
         slope = np.ldexp(sums[..., 1].astype(np.float64), -self.channels.point_shift[0])
@@ -187,3 +195,52 @@ class Kept:
         self, slope: HostArray, curvature: HostArray, low: HostArray, high: HostArray
     ) -> HostArray:
         return np.asarray(np.clip(-slope / (curvature + self.ridge), low, high))
+
+
+class KeptMeans(Kept):
+    """The same where nodes answer with the mean of one output, or the share of a second class.
+
+    As in scikit-learn, a split is scored without regard to the bounds, and one of a feature with a
+    way to go is out of the question where the mean of a child breaks them. Means are in the units
+    of the channels.
+    """
+
+    def values(self, nodes: HostArray, sums: HostArray) -> HostArray:
+        """The means of nodes of such sums, within their bounds."""
+        return np.asarray(np.clip(self._means(sums), self.low[nodes], self.high[nodes]))
+
+    def _scores(
+        self, left: HostArray, sums: HostArray, nodes: HostArray, search: Search, way: int
+    ) -> HostArray:
+        total = sums[:, None, None]
+        right = total - left
+        low, high = self.low[nodes][:, None, None], self.high[nodes][:, None, None]
+        may = self._are_large(left, right, search)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if way:
+                below, above = self._means(left), self._means(right)
+                for mean in (below, above):
+                    may &= (low <= mean) & (mean <= high)
+                may &= (above - below) * way >= 0.0
+            score = getattr(HOST, search.formula)(
+                *(self._scored(part) for part in (left, total)),
+                *(self._weight(part) for part in (left, total)),
+                self.channels.n_scored,
+            )
+        return np.where(may, score, NO_SPLIT)
+
+    def _means(self, sums: HostArray) -> HostArray:
+        return np.asarray(sums[..., 1].astype(np.float64) / self._weight(sums))
+
+    def _weight(self, sums: HostArray) -> HostArray:
+        return self.channels.weight_of(sums).astype(np.float64)
+
+    def _scored(self, sums: HostArray) -> HostArray:
+        """The sums that a criterion looks at, channels first."""
+        return np.moveaxis(sums[..., self.channels.scored], -1, 0).astype(np.float64)
+
+
+def kept_for(constraints: Constraints, channels: Channels, ridge: float) -> Kept:
+    """The constraints of a tree that begins to grow."""
+    kind = KeptMeans if constraints.is_of_means else Kept
+    return kind(constraints, channels, ridge)

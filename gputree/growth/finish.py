@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree.data.table import Kind
-from gputree.data.target import Channels, Target, exponent_of
-from gputree.dtypes import SLOT, STAY, TOTAL_BITS, HostArray
+from gputree.data.target import Channels, Target
+from gputree.dtypes import SLOT, STAY, HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
+from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
 from gputree.runs import begins, first_largest, spread_out, within
 from gputree.tree.tree import Split, Tree
@@ -38,10 +38,10 @@ def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
     if channels.is_classes:
         scored = np.moveaxis(sums[:, channels.scored], 1, 0).astype(np.float64)
         spread = getattr(HOST, str(how.impurity))(scored, whole, channels.n_scored)
-        value = np.ldexp(scored.T, -channels.weight_shift)
+        value = _shares_in_bounds(grown, sums, np.ldexp(scored.T, -channels.weight_shift))
     else:
-        value = _means(channels, sums, whole)
-        spread = _variance(target, grown, sums, whole, leaf)
+        value = _means(grown, sums, whole)
+        spread = spread_of(target, grown, sums, whole, leaf)
     return _tree(grown, how, value, gain, spread)
 
 
@@ -52,7 +52,9 @@ def finish_steps(grown: Grown, step: HostArray, worth: HostArray, how: Finish) -
     """
     weight = grown.draft.channels.weight_of(grown.draft.sums[grown.layout.node])
     shift = score_shift(grown.draft.channels)
-    gain = np.ldexp(worth / weight.astype(np.float64), shift)
+    with np.errstate(over="ignore"):
+        gain = np.ldexp(worth / weight.astype(np.float64), shift)
+    gain = np.minimum(gain, np.finfo(np.float64).max)
     return _tree(grown, how, step[:, None], gain, np.zeros(len(step)))
 
 
@@ -101,7 +103,7 @@ def _lent(sums: HostArray, layout: Layout, channels: Channels) -> HostArray:
 
 
 def _kinds(draft: Draft, layout: Layout, how: Finish) -> HostArray:
-    is_nominal = np.array([f.kind is Kind.NOMINAL for f in draft.bins.features] + [False])
+    is_nominal = np.append(draft.bins.is_nominal, False)
     by_levels = Split.MULTIWAY if how.is_multiway else Split.SUBSET
     kind = np.where(is_nominal[draft.feature[layout.node]], by_levels, Split.THRESHOLD)
     return np.where(layout.first_child >= 0, kind, Split.LEAF)
@@ -151,114 +153,55 @@ def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray
 
 def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[str, HostArray]:
     """The surrogates of the tree's nodes, in the order of these."""
-    found = Surrogates.joined(draft.surrogates) if draft.surrogates else None
+    if not draft.surrogates:
+        return {"level_slot": np.empty(0, SLOT)}
+    found = Surrogates.joined(draft.surrogates)
     is_inner = np.zeros(draft.n_nodes, bool)
     is_inner[layout.node[layout.first_child >= 0]] = True
     place = np.full(draft.n_nodes, -1, np.int64)
     place[layout.node] = np.arange(len(layout.node))
-    if found is None:
-        at, node, feature = (np.empty(0, np.int64) for _ in range(3))
-    else:
-        at = np.flatnonzero(is_inner[found.node])
-        at = at[np.argsort(place[found.node[at]], kind="stable")]
-        node, feature = place[found.node[at]], found.feature[at]
-    is_nominal = np.array([f.kind is Kind.NOMINAL for f in draft.bins.features])[feature]
+    at = np.flatnonzero(is_inner[found.node])
+    at = at[np.argsort(place[found.node[at]], kind="stable")]
+    node, feature = place[found.node[at]], found.feature[at]
+    is_nominal = draft.bins.is_nominal[feature]
     threshold, level_start = np.full(len(at), np.nan), np.full(len(at), -1, np.int64)
     parts: list[HostArray] = []
-    if found is not None:
-        numeric = np.flatnonzero(~is_nominal)
-        threshold[numeric] = draft.bins.threshold(
-            feature[numeric],
-            found.code[at[numeric]],
-            found.next_code[at[numeric]],
-            how.is_at_values,
-        )
-        for i in np.flatnonzero(is_nominal).tolist():
-            level_start[i] = begin + sum(map(len, parts))
-            n_values = int(draft.bins.n_values[feature[i]])
-            parts.append(np.append(found.slot[at[i], :n_values], SLOT(STAY)))
+    numeric = np.flatnonzero(~is_nominal)
+    threshold[numeric] = draft.bins.threshold(
+        feature[numeric],
+        found.code[at[numeric]],
+        found.next_code[at[numeric]],
+        how.is_at_values,
+    )
+    for i in np.flatnonzero(is_nominal).tolist():
+        level_start[i] = begin + sum(map(len, parts))
+        n_values = int(draft.bins.n_values[feature[i]])
+        parts.append(np.append(found.slot[at[i], :n_values], SLOT(STAY)))
     return {
         "n_surrogates": np.bincount(node, minlength=len(layout.node)),
         "surrogate_feature": feature,
         "surrogate_threshold": threshold,
-        "surrogate_slot": np.empty(0) if found is None else found.low_slot[at],
+        "surrogate_slot": found.low_slot[at],
         "surrogate_level_start": level_start,
-        "surrogate_agreement": np.empty(0) if found is None else found.agreement[at],
+        "surrogate_agreement": found.agreement[at],
         "level_slot": np.concatenate([np.empty(0, SLOT), *parts]),
     }
 
 
-def _means(channels: Channels, sums: HostArray, whole: HostArray) -> HostArray:
-    """The mean of each output in each node."""
+def _shares_in_bounds(grown: Grown, sums: HostArray, value: HostArray) -> HostArray:
+    """The weights of two classes with the shares that constraints leave to each node."""
+    if grown.kept is None:
+        return value
+    share = grown.kept.values(grown.layout.node, sums)
+    is_out = share != value[:, 1] / value.sum(axis=1)
+    # Shares that are equal must stay so to the last bit, whatever the weights of their nodes.
+    return np.where(is_out[:, None], np.column_stack([1.0 - share, share]), value)
+
+
+def _means(grown: Grown, sums: HostArray, whole: HostArray) -> HostArray:
+    """The mean of each output in each node, within the bounds of constraints."""
+    channels = grown.draft.channels
     mean = sums[:, channels.scored] / whole[:, None]
+    if grown.kept is not None:
+        mean[:, 0] = grown.kept.values(grown.layout.node, sums)
     return np.asarray(np.ldexp(mean, -np.array(channels.output_shift)) + np.array(channels.origin))
-
-
-def _variance(
-    target: Target, grown: Grown, sums: HostArray, whole: HostArray, leaf: HostArray
-) -> HostArray:
-    """The variance in each node, the mean over outputs.
-
-    Squares are summed where rows end; a node has these, the squares of its children and what lies
-    between these and itself, so nothing is ever subtracted. The sums are of integers.
-    """
-    draft, layout = grown.draft, grown.layout
-    channels = draft.channels
-    assert target.point is not None
-    inside = leaf >= 0
-    place = layout.place[leaf[inside]]
-    unit = min(channels.output_shift)
-    square = np.zeros(len(place))
-    for output, (point, shift) in enumerate(zip(target.point, channels.point_shift, strict=True)):
-        # The node's mean in the units of the targets, then their distance in those of the scores.
-        own = sums[:, channels.scored.start + output] / whole
-        mean = np.ldexp(own, shift - channels.output_shift[output])
-        apart = np.ldexp(point[inside] - mean[place], unit - shift)
-        square += apart * apart
-    if target.weight is not None:
-        square *= target.weight[inside]
-    shift = TOTAL_BITS - 2 - exponent_of(len(place)) - exponent_of(square.max())
-    cells = np.bincount(place, np.rint(np.ldexp(square, shift)), minlength=len(whole))
-    spread = np.ldexp(cells, -shift)
-    between = _between(draft, layout, sums, whole)
-    # Children have higher numbers than their parent and lie together with those of its level.
-    for level in reversed(_inner_levels(layout)):
-        first, n = layout.first_child[level], layout.n_children[level]
-        below = np.zeros(len(level))
-        for slot in range(int(n.max())):
-            has_slot = slot < n
-            below[has_slot] += spread[first[has_slot] + slot]
-        spread[level] += below + between[level]
-    return np.asarray(np.ldexp(spread / (whole * channels.n_scored), -2 * unit))
-
-
-def _between(draft: Draft, layout: Layout, sums: HostArray, whole: HostArray) -> HostArray:
-    """The squares of the children's means around that of their node, in the units of scores."""
-    score = draft.score[layout.node]
-    channels = draft.channels
-    weight = channels.weight_of(draft.sums[layout.node])
-    inner = np.flatnonzero(layout.first_child >= 0)
-    children = np.arange(1, len(layout.node))
-    owner = np.repeat(inner, layout.n_children[inner])
-    held = np.bincount(owner, weight[children], minlength=len(whole))
-    by_score = held == weight
-    by_score[inner] &= draft.table_at[layout.node[inner]] < 0
-    if by_score[inner].all():
-        return score
-    # A score tells of the rows whose value is known; others have joined the children since.
-    between = np.zeros(len(whole))
-    for c, scale in enumerate(channels.units):
-        own = sums[:, channels.scored.start + c] * scale
-        apart = own[children] / whole[children] - own[owner] / whole[owner]
-        np.add.at(between, owner, weight[children] * (apart * apart))
-    return np.where(by_score, score, between)
-
-
-def _inner_levels(layout: Layout) -> list[HostArray]:
-    """The inner nodes of each depth."""
-    levels = []
-    begin, end = 0, 1
-    while (inner := begin + np.flatnonzero(layout.first_child[begin:end] >= 0)).size:
-        levels.append(inner)
-        begin, end = end, end + int(layout.n_children[inner].sum())
-    return levels

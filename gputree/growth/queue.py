@@ -12,7 +12,23 @@ import numpy as np
 
 from gputree.backends.contract import Hist
 from gputree.dtypes import HostArray
+from gputree.runs import begins, spread_out
 from gputree.turns import Turns
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of some nodes, one node after another."""
+
+    row: HostArray  # (parts,)
+    weight: HostArray  # (parts,) in the units of the target
+    n: HostArray  # (nodes,) parts of each
+
+    def among(self, place: HostArray) -> "Parts":
+        """Those of some of the nodes, by their places."""
+        n = self.n[place]
+        at = spread_out(begins(self.n)[place], n)
+        return Parts(self.row[at], self.weight[at], n)
 
 
 @dataclass(frozen=True)
@@ -23,8 +39,9 @@ class Batch:
     priority: HostArray  # (nodes,) comparable worth of each split
     place: HostArray  # (nodes,) where each one's sums are in `hist`
     hist: Hist | None  # None where the budget does not allow to keep it
-    n_bytes: HostArray  # (nodes,) what each one's sums take, and each of its children's at most
+    n_bytes: HostArray  # (nodes,) what splitting each takes: the sums of a child, or parts of rows
     hist_bytes: int  # what `hist` takes
+    parts: Parts | None = None  # the parts of rows that the nodes of `hist` have, if any is divided
 
     def __getitem__(self, index: HostArray | slice) -> "Batch":
         """A piece of the batch; the sums stay together."""
@@ -61,7 +78,7 @@ class FirstInFirstOut:
     """Breadth-first: every node that can be split is, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[Batch] = deque()  # the next one first
         self._split: list[HostArray] = []
 
     def push(self, batch: Batch, parent: HostArray) -> None:
@@ -87,6 +104,14 @@ class FirstInFirstOut:
 
     def bytes_kept(self, beside: Batch | None = None) -> int:
         return _sum_bytes([*self._batches, beside])
+
+
+class LastInFirstOut(FirstInFirstOut):
+    """Depth-first, some nodes at a time: few wait, with whatever they keep until their turn."""
+
+    def push(self, batch: Batch, parent: HostArray) -> None:
+        if batch.node.size:
+            self._batches.appendleft(batch)
 
 
 class BestFirst:

@@ -6,10 +6,11 @@ here from the sums of the node, so that it is the same on every backend.
 - Ordered feature: a value, uniformly between the largest value of the node's lowest bin and the
   smallest value of its highest bin; codes up to there go to child 0. With infinities at an end, a
   code instead of a value. The threshold of the finished tree lies midway between the two values of
-  the node that the draw separates, as in other trees.
+  the node that the draw separates, as in other trees. A node that knows one value only divides it
+  from missing ones: every known value goes to child 0.
 - Nominal feature: each level of the node goes to child 0 or 1 by a random bit. If all go the same
   way, the one with the smallest random number changes sides.
-- Rows whose value is missing go to the side that scores higher, child 1 if both do alike; with
+- Rows whose value is missing go to a random side, all of them to the same; with
   `missing="category"` they are a level of a nominal feature; where they are to be divided or follow
   surrogates, they have no say.
 """
@@ -151,14 +152,11 @@ class RandomSplits:
         if in_groups.any():
             upper = np.where(in_groups, _random_groups(key, codes), upper)
         child = np.full(len(at), STAY, SLOT)
+        if self.missing != "known":
+            child[:] = _side_of_missing(key, codes, upper)[pair]
         child[known] = upper
-        is_missing = np.ones(len(at), bool)
-        is_missing[known] = False
-        sums = cells[at]
         n = np.bincount(pair, minlength=len(place))
-        score = self._score_of(search, sums, child, n)
-        if self.missing != "known" and is_missing.any():
-            child, score = self._with_missing(search, sums, child, n, pair, is_missing)
+        score = self._score_of(search, cells[at], child, n)
         lower, higher = codes.around(upper)
         return Drawn(score, lower, higher, at, child, cells)
 
@@ -166,34 +164,18 @@ class RandomSplits:
         """Which codes lie above a value that is drawn between those of the node."""
         share = shares(key)
         low, high = codes.lowest, codes.highest
-        begin = self.bins.below(feature, low)
+        # Missing values as a level have a code beyond all values; levels are not cut.
+        last = self.bins.n_values[feature] - 1
+        begin = self.bins.below(feature, np.minimum(low, last))
         end = self.bins.above(feature, np.maximum(high - 1, 0))
         with np.errstate(invalid="ignore"):
             value = begin * (1.0 - share) + end * share
         own = codes.pair
-        by_value = self.bins.below(feature[own], codes.code) > value[own]
+        by_value = self.bins.below(feature[own], np.minimum(codes.code, last[own])) > value[own]
         by_code = codes.code > (low + np.floor(share * (high - low)))[own]
         upper = np.where(np.isfinite(value)[own], by_value, by_code)
-        # Rounding must not leave a side empty.
-        return (upper & (codes.code > low[own])) | (codes.code == high[own])
-
-    def _with_missing(
-        self,
-        search: Search,
-        sums: HostArray,
-        child: HostArray,
-        n: HostArray,
-        pair: HostArray,
-        is_missing: HostArray,
-    ) -> tuple[HostArray, HostArray]:
-        """Children and scores with missing values on their better side."""
-        high, low = np.where(is_missing, 1, child), np.where(is_missing, 0, child)
-        of_high, of_low = (self._score_of(search, sums, each, n) for each in (high, low))
-        takes_low = trimmed(of_low) > trimmed(of_high)
-        return (
-            np.where(takes_low[pair], low, high).astype(SLOT),
-            np.where(takes_low, of_low, of_high),
-        )
+        # Rounding must not leave a side empty; one value alone is on the side below.
+        return (upper | (codes.code == high[own])) & (codes.code > low[own])
 
     def _score_of(
         self, search: Search, sums: HostArray, child: HostArray, n: HostArray
@@ -262,6 +244,16 @@ def _random_groups(key: HostArray, codes: Codes) -> HostArray:
     first = order[codes.begin[alike & (codes.n > 0)]]
     upper[first] = ~upper[first]
     return upper
+
+
+def _side_of_missing(key: HostArray, codes: Codes, upper: HostArray) -> HostArray:
+    """The child that takes missing values: either alike; the other one where all codes are in one.
+
+    The better of both sides would favour features that have missing values.
+    """
+    drawn = (mix(~key, np.uint64(0)) >> np.uint64(63)).astype(SLOT)
+    n_upper = np.bincount(codes.pair[upper], minlength=len(codes.n))
+    return np.where(n_upper == 0, 1, np.where(n_upper == codes.n, 0, drawn))
 
 
 def _sums_of(sums: HostArray, is_in: HostArray, n: HostArray) -> HostArray:

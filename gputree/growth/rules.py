@@ -3,6 +3,7 @@
 Knows the draft and the contract; must not know devices or kinds of arrays.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from gputree import sampling
 from gputree.backends.contract import LevelRules, Limits, Search
-from gputree.data.target import Channels
-from gputree.dtypes import HostArray
+from gputree.data.target import Channels, Target
+from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Draft
 from gputree.growth.random_splits import RandomSearch
@@ -20,11 +21,12 @@ from gputree.growth.ridge import penalty
 from gputree.growth.surrogates import Style
 
 # Name of a criterion -> formula of a split's score, formula of a node's impurity. The variance of a
-# node follows from its rows, not from its sums, so it has no formula.
+# node, or the deviance, follows from its rows, not from its sums, so it has no formula.
 Criteria: TypeAlias = dict[str, tuple[str, str | None]]
 CLASS_CRITERIA: Criteria = {
     "gini": ("between", "gini"),
     "entropy": ("information", "entropy"),
+    "log_loss": ("information", "entropy"),
     "gain_ratio": ("information", "entropy"),
     "error": ("corrected", "error"),
     "twoing": ("twoing", "gini"),
@@ -32,7 +34,12 @@ CLASS_CRITERIA: Criteria = {
 VALUE_CRITERIA: Criteria = {
     "squared_error": ("between", None),
     "variance": ("between", None),
+    "friedman_mse": ("between", None),
+    "poisson": ("deviance", None),
 }
+NATS = math.log(2.0)  # of a bit
+
+SLACK = 1e-7  # rows that were divided and come together again are whole
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Rules:
     max_leaves: int | None = None
     min_rows_split: int = 2
     min_rows_leaf: int = 1
+    min_weight_split: int = 0
     min_weight_leaf: int = 0
     min_score: float = 0.0  # a split with a lower score is refused
     splits_without_gain: bool = True  # an impure node is split even if its best score is 0
@@ -61,6 +69,8 @@ class Rules:
     most_least_weight: int = 0
     ridge: float = 0.0  # see Search
     level_ridge: float = 0.0  # the same for splits of levels
+    min_category: int = 1  # see LevelRules
+    most_whole: int = 0  # categories of a column up to which none is too rare
     constraints: Constraints | None = None
     columns: HostArray | None = None  # (features,) which ones the tree may test; None: all
 
@@ -85,6 +95,7 @@ class Rules:
             list_length=self.list_length,
             missing=missing,
             ridge=self.level_ridge,
+            min_category=self.min_category,
         )
 
     def limits(self, budget: int) -> Limits:
@@ -103,7 +114,7 @@ class Rules:
         channels = draft.channels
         sums = draft.sums[nodes]
         may = draft.n_rows(nodes) >= max(self.min_rows_split, 2 * self.min_rows_leaf)
-        may &= channels.weight_of(sums) >= 2 * self.min_weight_leaf
+        may &= channels.weight_of(sums) >= max(self.min_weight_split, 2 * self.min_weight_leaf)
         if self.max_depth is not None:
             may &= draft.depth[nodes] < self.max_depth
         if channels.is_classes:
@@ -148,6 +159,17 @@ def weight_floor(fraction: float, total: int) -> int:
     return int(np.ceil(fraction * total))
 
 
+def rows_floor(n_rows: int, target: Target) -> int:
+    """The weight that so many rows have at least, in whole units, if some of them are divided.
+
+    Fractions of a row are no rows: enough of them have to come together.
+    """
+    weight = target.weight
+    assert weight is not None
+    lightest = float(np.where(weight > 0, weight, weight.max()).min())
+    return int(min(np.ceil(n_rows * lightest * (1.0 - SLACK)), 2.0**TOTAL_BITS))
+
+
 def score_floor(min_impurity_decrease: float, channels: Channels, total: int) -> float:
     """The score of a split that lowers the impurity of the whole tree by the given amount."""
     if min_impurity_decrease <= 0.0:
@@ -162,9 +184,11 @@ def score_shift(channels: Channels) -> int:
     """The s for which score / weight * 2**s is the impurity decrease, summed over outputs."""
     if channels.is_classes:
         return 0
-    return -2 * min(channels.output_shift)
+    return -min(channels.output_shift) * (1 if channels.is_counts else 2)
 
 
-def mean_over(channels: Channels) -> int:
-    """The impurity of several outputs is the mean of theirs."""
-    return 1 if channels.is_classes else channels.n_scored
+def mean_over(channels: Channels) -> float:
+    """The impurity of several outputs is the mean of theirs; that of counts is not in bits."""
+    if channels.is_classes:
+        return 1
+    return channels.n_scored / (NATS if channels.is_counts else 1.0)

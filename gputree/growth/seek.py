@@ -5,6 +5,7 @@ over, and so is the choice among features where it is not simply the best score.
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,19 +70,23 @@ class Seeker:
         is_rated: bool,
         lets_stay: bool,
         ridges: tuple[float, float] = (0.0, 0.0),
+        most_whole: int = 0,
         kept: Kept | None = None,
     ) -> None:
+        """`ridges` are those of thresholds and of levels.
+
+        In columns of up to `most_whole` categories none is too rare to be told from others.
+        """
         self.backend, self.bins, self.channels = backend, bins, channels
         self.levels, self.ratio, self.is_rated = levels, ratio, is_rated
         self.kept = kept
-        self.ridges = ridges  # of thresholds and of levels
+        self.ridges = ridges
         self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
         self.nominal = np.flatnonzero(is_nominal)
         self.is_ordered = ~is_nominal
-        ordered, many = ridges
-        self.has_many = (bins.n_values > FEW_LEVELS) | (ordered == many)
-        self.few_levels = levels if ordered == many else replace(levels, ridge=ordered)
+        self.has_many = bins.n_values > FEW_LEVELS
+        self.alike = _alike(levels, bins.n_values, ridges[0], most_whole)
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
@@ -94,7 +99,7 @@ class Seeker:
         if isinstance(search, RandomSearch):
             return self._random(hist, search, len(sums))
         if self.is_rated:
-            return self._rated(hist, search, self.channels.weight_of(sums))
+            return self._rated(hist, search, sums)
         if self.kept is None:
             splits = self.backend.best_splits(hist, search)
         else:
@@ -118,7 +123,7 @@ class Seeker:
         nodes = np.arange(n_nodes)
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         score[nodes, splits.feature] = splits.score
-        of_levels, _, heuristic = self._rate_levels(hist, n_nodes)
+        of_levels, _, heuristic = self._rate_levels(hist, sums)
         ordered, many = self.ridges
         if ordered != many:
             # Each ridge takes its own part of the gain; what is left compares.
@@ -135,11 +140,7 @@ class Seeker:
         new = {name: getattr(splits, name).copy() for name in ("score", "feature", "missing_slot")}
         new["score"][place], new["feature"][place] = best[place], feature[place]
         splits = replace(splits, **new)
-        tables = self._tables(hist, place, splits)
-        has_missing = (self.bins.n_codes > self.bins.n_values)[feature[place]]
-        last = tables.slot[np.cumsum(tables.n_codes) - 1]
-        splits.missing_slot[place] = np.where(has_missing, last, STAY)
-        return Found(splits, tables, heuristic)
+        return Found(splits, self._tables(hist, place, splits), heuristic)
 
     def _also_allowed(self, may_test: HostArray | None, nodes: HostArray) -> HostArray | None:
         """Which features may be tested, by the tree and by each node."""
@@ -151,12 +152,12 @@ class Seeker:
 
     # The backend rated every feature.
 
-    def _rated(self, hist: Hist, search: Search, weight: HostArray) -> Found:
-        n_nodes = len(weight)
+    def _rated(self, hist: Hist, search: Search, sums: HostArray) -> Found:
+        n_nodes, weight = len(sums), self.channels.weight_of(sums)
         nodes = np.arange(n_nodes)
         rates = self._rates(hist, search, n_nodes)
         score = rates.score.copy()
-        score[:, self.nominal], bits, heuristic = self._rate_levels(hist, n_nodes)
+        score[:, self.nominal], bits, heuristic = self._rate_levels(hist, sums)
         if self.ratio is None:
             feature = self._highest(score, search)
             is_found = score[nodes, feature] > NO_SPLIT
@@ -228,40 +229,55 @@ class Seeker:
         drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
         return np.where(drawn, score, NO_SPLIT)
 
-    def _rate_levels(self, hist: Hist, n_nodes: int) -> tuple[HostArray, HostArray, frozenset[int]]:
+    def _rate_levels(
+        self, hist: Hist, sums: HostArray
+    ) -> tuple[HostArray, HostArray, frozenset[int]]:
         """Scores and bits of nominal features, (nodes, features), and which were not exact.
 
-        Tables of many nodes and levels are large, so they are looked at a few nodes at a time.
+        Tables of many nodes and levels are large, so they are looked at a few pairs at a time, and
+        not at all where a node is too small to be divided.
         """
-        n_nominal = len(self.nominal)
-        score, bits = np.empty((n_nodes, n_nominal)), np.empty((n_nodes, n_nominal))
-        is_heuristic = np.zeros(n_nominal, bool)
-        width = int(self.bins.n_codes[self.nominal].sum()) * self.channels.n
-        step = max(1, CELLS_AT_ONCE // max(1, width))
-        for first in range(0, n_nodes if n_nominal else 0, step):
-            some = slice(first, min(first + step, n_nodes))
-            n = some.stop - some.start
-            place = np.repeat(np.arange(some.start, some.stop), n_nominal)
-            splits = self._split_levels(hist, place, np.tile(self.nominal, n))
-            score[some] = splits.score.reshape(n, n_nominal)
-            bits[some] = splits.bits.reshape(n, n_nominal)
-            is_heuristic |= splits.is_heuristic.reshape(n, n_nominal).any(axis=0)
+        score = np.full((len(sums), len(self.nominal)), NO_SPLIT)
+        bits = np.zeros_like(score)
+        is_heuristic = np.zeros(len(self.nominal), bool)
+        place, at = np.nonzero(self._may_divide(sums))
+        n_cells = np.cumsum(self.bins.n_codes[self.nominal[at]]) * self.channels.n
+        bound = np.flatnonzero(np.diff(n_cells // CELLS_AT_ONCE, prepend=0)).tolist()
+        for first, end in pairwise([0, *bound, len(place)]):
+            if first < end:
+                some = place[first:end], at[first:end]
+                splits = self._split_levels(hist, some[0], self.nominal[some[1]])
+                score[some], bits[some] = splits.score, splits.bits
+                is_heuristic[some[1][splits.is_heuristic]] = True
         return score, bits, frozenset(self.nominal[is_heuristic].tolist())
+
+    def _may_divide(self, sums: HostArray) -> HostArray:
+        """Which nodes may have a category with rows enough, (nodes, nominal features).
+
+        Without one, nothing but missing values can be told from the others.
+        """
+        least = np.ones(len(self.bins.features), np.int64)
+        for rules, is_alike in self.alike:
+            least[is_alike] = rules.min_category
+        may = self.channels.rows_of(sums)[:, None] >= least
+        if self.levels.missing == "direction":
+            may |= self.bins.n_codes > self.bins.n_values
+        return np.asarray(may[:, self.nominal] | self.levels.is_multiway)
 
     def _split_levels(self, hist: Hist, place: HostArray, feature: HostArray) -> LevelSplits:
         """The best splits of pairs of a node and a nominal feature."""
-        many = self.has_many[feature]
-        if many.all() or not many.any():
-            rules = self.levels if many.any() else self.few_levels
-            return self.backend.split_levels(hist, place, feature, rules)
-        parts = [
-            (is_in, self.backend.split_levels(hist, place[is_in], feature[is_in], rules))
-            for is_in, rules in ((many, self.levels), (~many, self.few_levels))
-        ]
+        parts = []
+        for rules, is_alike in self.alike:
+            is_in = is_alike[feature]
+            if is_in.all():
+                return self.backend.split_levels(hist, place, feature, rules)
+            if is_in.any():
+                found = self.backend.split_levels(hist, place[is_in], feature[is_in], rules)
+                parts.append((is_in, found))
         return _put_together(parts, self.bins.n_codes[feature])
 
     def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> Tables:
-        """The tables of some nodes, by what they split."""
+        """The tables of some nodes, by what they split; tells these where missing values go."""
         feature = splits.feature[place].astype(np.int64)
         n_codes = self.bins.n_codes[feature]
         code = within(n_codes)
@@ -277,6 +293,8 @@ class Seeker:
         if self.is_rated and not self.lets_stay:
             slot = self._to_largest(slot, n_codes, n_children, cells, feature)
         sums = _child_sums(slot, n_codes, n_children, cells)
+        has_missing = (self.bins.n_codes > self.bins.n_values)[feature]
+        splits.missing_slot[place] = np.where(has_missing, slot[np.cumsum(n_codes) - 1], STAY)
         return Tables(place, n_codes, n_children, slot, sums)
 
     def _to_largest(
@@ -295,6 +313,26 @@ class Seeker:
         slot = slot.copy()
         slot[last[is_missing]] = largest[is_missing]
         return slot
+
+
+def _alike(
+    levels: LevelRules, n_values: HostArray, ridge: float, most_whole: int
+) -> list[tuple[LevelRules, HostArray]]:
+    """Rules for levels, each with the features that go by them.
+
+    Few levels have the ridge of thresholds; up to `most_whole` of them are told from one another
+    however few rows they have.
+    """
+    few, whole = n_values <= FEW_LEVELS, n_values <= most_whole
+    found: dict[LevelRules, HostArray] = {}
+    for is_few, is_whole in ((False, False), (False, True), (True, False), (True, True)):
+        rules = levels
+        if is_few:
+            rules = replace(rules, ridge=ridge)
+        if is_whole:
+            rules = replace(rules, min_category=1)
+        found[rules] = found.get(rules, False) | ((few == is_few) & (whole == is_whole))
+    return list(found.items())
 
 
 def _put_together(parts: list[tuple[HostArray, LevelSplits]], n_codes: HostArray) -> LevelSplits:

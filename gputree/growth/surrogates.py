@@ -95,6 +95,7 @@ def _find(
     sums = backend.cells(hist, place, 0 * place).reshape(n_nodes, 2, int(bins.n_codes[0]), -1)
     totals = channels.weight_of(sums.sum(axis=2))
     tie = _tie(channels, sums.sum(axis=2))
+    staying = _Staying(backend, rows, node, bins, channels)
     offers = []
     for feature in range(n_features):
         cells = backend.cells(hist, place, np.full(2 * n_nodes, feature))
@@ -104,7 +105,8 @@ def _find(
         if bins.features[feature].kind is Kind.NOMINAL:
             offers.append(_by_levels(weight, count, tie, style))
         else:
-            offers.append(_by_threshold(weight, count))
+            occurs = (count.sum(axis=1) > 0) | staying.occurs(feature)
+            offers.append(_by_threshold(weight, count, occurs))
     agreement = np.stack([offer.agreement for offer in offers], axis=1).astype(np.float64)
     whole, larger = totals.sum(axis=1), totals.max(axis=1)
     smaller = np.maximum(whole - larger, 1)
@@ -132,8 +134,34 @@ def _find(
     )
 
 
-def _by_threshold(weight: HostArray, count: HostArray) -> _Offer:
-    """The cut that agrees most, from weights and counts of (nodes, children, codes)."""
+class _Staying:
+    """The rows that some nodes have kept, as their tested value is missing."""
+
+    def __init__(
+        self, backend: Backend, rows: Rows, node: HostArray, bins: Bins, channels: Channels
+    ) -> None:
+        self.backend, self.bins, self.channels = backend, bins, channels
+        self.n_nodes = len(node)
+        self.place = np.flatnonzero(backend.count_rows(rows, node))
+        self.hist = backend.tally(rows, node[self.place]) if self.place.size else None
+
+    def occurs(self, feature: int) -> HostArray:
+        """Which known codes of a feature they have, (nodes, codes)."""
+        found = np.zeros((self.n_nodes, int(self.bins.n_values[feature])), bool)
+        if self.hist is not None:
+            own = np.arange(len(self.place))
+            cells = self.backend.cells(self.hist, own, np.full(len(own), feature))
+            cells = cells.reshape(len(own), int(self.bins.n_codes[feature]), -1)
+            found[self.place] = self.channels.rows_of(cells[:, : found.shape[1]]) > 0
+        return found
+
+
+def _by_threshold(weight: HostArray, count: HostArray, occurs: HostArray) -> _Offer:
+    """The cut that agrees most, from weights and counts of (nodes, children, codes).
+
+    It lies midway between two values of the node. Rows whose tested value is missing have no say
+    in which cut agrees most, but none of their values, which `occurs` counts in, lies between.
+    """
     below, rows_below = np.cumsum(weight, axis=2), np.cumsum(count, axis=2)
     known = below[:, :, -1:]
     n_below = rows_below.sum(axis=1)
@@ -149,7 +177,7 @@ def _by_threshold(weight: HostArray, count: HostArray) -> _Offer:
     agreement = np.where(agreement > known.max(axis=1)[:, 0], agreement, 0)
     code, low_slot = best // 2, best % 2
     number = np.arange(weight.shape[2])
-    later = (number > code[:, None]) & (count.sum(axis=1) > 0)
+    later = (number > code[:, None]) & occurs
     next_code = np.where(later.any(axis=1), later.argmax(axis=1), -1)
     slot = np.where(number <= code[:, None], low_slot[:, None], 1 - low_slot[:, None])
     return _Offer(agreement, code, next_code, low_slot, slot)

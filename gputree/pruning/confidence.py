@@ -51,6 +51,7 @@ def error_limit(total: npt.ArrayLike, wrong: npt.ArrayLike, confidence: float) -
 def _limit(n: HostArray, errors: HostArray, z: float) -> HostArray:
     """Wilson's limit for half an error more, for at least one error."""
     share = np.minimum((errors + 0.5) / n, 1.0)
-    spread = np.sqrt(share / n - share * share / n + z * z / (4 * n * n))
+    with np.errstate(over="ignore"):  # what is divided by so much weight is 0
+        spread = np.sqrt(share / n - share * share / n + z * z / (4 * n * n))
     limit = (share + z * z / (2 * n) + z * spread) / (1 + z * z / n)
     return np.where(errors + 0.5 >= n, np.maximum(n - errors, 0.0), limit * n - errors)

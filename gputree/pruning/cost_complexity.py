@@ -1,5 +1,6 @@
 """Cost-complexity pruning: a price for each leaf (Breiman et al. 1984)."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,11 +13,13 @@ from gputree.pruning.errors import (
     by_errors,
     by_impurity,
     errors_and_squares,
+    size_of_errors,
 )
 from gputree.pruning.path import Path, measured, path_of
 from gputree.pruning.report import Verdict, carry_out
 from gputree.pruning.task import Method, Pruned, Sample, Task, number
 from gputree.pruning.weakest_link import weakest_links
+from gputree.shares import exponent_of
 from gputree.tree.tree import Tree
 
 RULES = ("min", "one_se")
@@ -109,29 +112,24 @@ class CostComplexity(Method):
 
     def _choose(self, path: Path, task: Task, link: HostArray) -> Path:
         """The path with the error of each of its trees, and the choice among them."""
-        sums = np.zeros((2, len(path.alpha)))
-        total = 0.0
+        tested = _Tested(len(path.alpha), size_of_errors(task.tree, task.is_classes))
         if task.validation is not None:
             # The trees of the path themselves are asked, so no mean of their alphas is needed.
-            sums += _tested(task.tree, link, task.validation, path.alpha)
-            total = float(task.validation.weight.sum())
+            tested.add(task.tree, link, task.validation, path.alpha)
             how = "validation rows"
         elif task.folds is not None:
-            between = np.append(np.sqrt(path.alpha[:-1] * path.alpha[1:]), LARGEST)
+            between = np.append(_means(path.alpha), LARGEST)
             for tree, sample in task.folds(self.cv):
                 account = self.account(tree, task.is_classes)
                 own = weakest_links(tree, account).alpha / account.total
-                sums += _tested(tree, own, sample, between)
-                total += float(sample.weight.sum())
+                tested.add(tree, own, sample, between)
             how = "cross-validation"
         else:
             raise ValueError(
                 "pruning by 'cost_complexity' has to choose alpha: give it, or the rows of the "
                 "training as X and y for cross-validation"
             )
-        total = max(total, np.finfo(np.float64).tiny)
-        error = sums[0] / total
-        deviation = np.sqrt(np.maximum(sums[1] - sums[0] * sums[0] / total, 0.0)) / total
+        error, deviation = tested.result()
         return self._chosen(replace(path, error=error, deviation=deviation, measured_by=how))
 
     def _chosen(self, path: Path) -> Path:
@@ -141,10 +139,39 @@ class CostComplexity(Method):
         return replace(path, chosen=int(np.flatnonzero(path.error <= limit)[-1]))
 
 
-def _tested(tree: Tree, link: HostArray, sample: Sample, at: HostArray) -> HostArray:
-    """The errors of a sample, and their squares, in the trees at some alphas, (2, alphas)."""
-    accounts = errors_and_squares(tree, sample)
-    return np.stack([measured(tree, link, account, at) for account in accounts])
+def _means(alpha: HostArray) -> HostArray:
+    """The geometric means of neighbouring alphas; in a power of two, so that none overflows."""
+    unit = exponent_of(alpha.max())
+    alpha = np.ldexp(alpha, -unit)
+    return np.ldexp(np.sqrt(alpha[:-1] * alpha[1:]), unit)
+
+
+class _Tested:
+    """The errors of samples, and their squares, in the trees at some alphas."""
+
+    def __init__(self, n_alphas: int, apart: int) -> None:
+        self._sums = np.zeros((2, n_alphas))
+        self._total = 0.0
+        self._apart = apart  # errors are squared in units of 2**apart
+        self._unit: int | None = None  # of weights: that of the first sample
+
+    def add(self, tree: Tree, link: HostArray, sample: Sample, at: HostArray) -> None:
+        """Ask the trees at some alphas for the rows of a sample."""
+        accounts = errors_and_squares(tree, sample, self._apart)
+        unit = accounts[0].unit
+        self._unit = unit if self._unit is None else self._unit
+        found = np.stack([measured(tree, link, account, at) for account in accounts])
+        self._sums += np.ldexp(found, unit - self._unit)
+        self._total += math.ldexp(accounts[0].total, unit - self._unit)
+
+    def result(self) -> tuple[HostArray, HostArray]:
+        """The mean error at each alpha, and its standard error."""
+        total = max(self._total, np.finfo(np.float64).tiny)
+        errors, squares = np.ldexp(self._sums[0], -self._apart), self._sums[1]
+        deviation = np.sqrt(np.maximum(squares - errors * errors / total, 0.0)) / total
+        # Weights are counts of rows: the more of them, the surer the mean.
+        with np.errstate(over="ignore"):
+            return self._sums[0] / total, np.ldexp(deviation, self._apart - (self._unit or 0) // 2)
 
 
 def _check_folds(cv: Any) -> None:

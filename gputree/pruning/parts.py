@@ -1,7 +1,7 @@
 """Rows on their way down a tree, divided where a tested value is missing.
 
-A part is a row, the node where it is, and its weight there. Knows trees and columns; must not know
-why somebody sends rows down.
+A part is a row, the node where it is, and its weight there: a whole number, so that the order of
+rows changes no sum. Knows trees and columns; must not know why somebody sends rows down.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
-from gputree.runs import begins, spread_out
+from gputree.runs import owners, spread_out
+from gputree.shares import divided, fine_weights
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Read, Walk, Ways, descend, outcomes, stopping
 
@@ -29,10 +30,9 @@ class Parts:
 
     @classmethod
     def of(cls, weight: HostArray) -> "Parts":
-        """Rows of some weight at the root."""
-        row = np.flatnonzero(weight > 0)
-        node = np.zeros(len(row), np.int64)
-        return cls(row, node, weight[row].astype(np.float64), np.ones(len(row), bool))
+        """Rows of some whole weight at the root."""
+        row = np.flatnonzero(weight)
+        return cls(row, np.zeros(len(row), np.int64), weight[row], np.ones(len(row), bool))
 
     def among(self, which: HostArray) -> "Parts":
         return Parts(*(getattr(self, each.name)[which] for each in fields(self)))
@@ -154,23 +154,18 @@ class Course:
         node, place = np.unique(staying.node, return_inverse=True)
         n = self.n_children(node)
         child = self.children(node)
-        begin = begins(n)
-        share: HostArray = np.bincount(moved.node, moved.weight, minlength=self.tree.n_nodes)[child]
+        known: HostArray = np.bincount(moved.node, moved.weight, minlength=self.tree.n_nodes)[child]
         if standing is not None:
-            share = share + standing[child]
-        total = np.add.reduceat(share, begin)
+            known = known + standing[child]
+        total = np.bincount(owners(n), known)
         # Where no value is known, all children are alike.
-        share = np.where(np.repeat(total > 0, n), share, 1.0)
-        share = share / np.repeat(np.add.reduceat(share, begin), n)
-        which = spread_out(begin[place], n[place])
-        whole = np.repeat(np.arange(len(staying)), n[place])
-        weight = staying.weight[whole] * share[which]
-        parts = Parts(staying.row[whole], child[which], weight, np.zeros(len(weight), bool))
-        return parts.among(weight > 0)
+        known = np.where(np.repeat(total > 0, n), known, 1.0)
+        item, member, weight = divided(staying.weight, place, known, n)
+        return Parts(staying.row[item], child[member], weight, np.zeros(len(weight), bool))
 
 
 def distribution(parts: Parts, label: HostArray, n_nodes: int, n_classes: int) -> HostArray:
-    """The weight of each class at each node; (nodes, classes)."""
+    """The whole weight of each class at each node; (nodes, classes)."""
     cell = parts.node * n_classes + label[parts.row]
     counts = np.bincount(cell, parts.weight, minlength=n_nodes * n_classes)
     return np.asarray(counts).reshape(n_nodes, n_classes)
@@ -179,11 +174,12 @@ def distribution(parts: Parts, label: HostArray, n_nodes: int, n_classes: int) -
 def distributions(tree: Tree, read: Read, label: HostArray, weight: HostArray) -> HostArray:
     """The weight of each class that rows bring to each node on their way down."""
     course = Course(tree, read)
-    parts = Parts.of(weight)
+    whole, shift = fine_weights(weight)
+    parts = Parts.of(whole)
     counts = np.zeros((tree.n_nodes, tree.value.shape[1]))
     while len(parts):
         counts += distribution(parts, label, *counts.shape)
         parts = parts.among(~course.is_leaf(parts.node))
         if len(parts):
             parts = course.step(parts)
-    return counts
+    return np.ldexp(counts, -shift)

@@ -20,6 +20,7 @@ from gputree.pruning.empty import (
 from gputree.pruning.line import Line
 from gputree.pruning.parts import Course, Parts, distribution
 from gputree.runs import begins, spread_out
+from gputree.shares import fine_weights
 from gputree.tree.reshape import reshaped
 from gputree.tree.tree import Split, Tree
 from gputree.tree.walk import Read, Walk
@@ -47,6 +48,8 @@ class Raising:
         self._label, self._estimate, self._slack = label, estimate, slack
         n_nodes = self._tree.n_nodes
         self._rank = _ranks(self._tree)
+        # Weights are whole numbers of 2**-shift.
+        self._shift = 0
         self._counts = np.zeros((n_nodes, tree.value.shape[1]))
         self._whole = self._counts.copy()  # of rows that were never divided, here or below
         self._standing = np.zeros(n_nodes)  # the weight of these
@@ -59,7 +62,8 @@ class Raising:
     def pruned(self, weight: HostArray, impurity: str) -> Tree:
         """The pruned tree."""
         root = np.zeros(1, np.int64)
-        self._line = Line(self._tree, self._sent_down(root, Parts.of(weight)))
+        whole, self._shift = fine_weights(weight)
+        self._line = Line(self._tree, self._sent_down(root, Parts.of(whole)))
         self._prune(root)
         return self._finished(impurity)
 
@@ -137,7 +141,7 @@ class Raising:
             level = nodes[self._is_touched[nodes]]
             is_leaf = self._course.is_leaf(level)
             leaf = level[is_leaf]
-            self._below[leaf] = self._estimate(self._counts[leaf])
+            self._below[leaf] = self._errors(self._counts[leaf])
             self._judge(level[~is_leaf])
 
     def _judge(self, node: HostArray) -> None:
@@ -146,7 +150,7 @@ class Raising:
             below = self._sum_of_children(node, self._below)
             # Rows that the node or one below it has divided are whole in no child.
             self._set_whole(node, self._sum_of_children(node, self._whole))
-            as_leaf = self._estimate(self._counts[node])
+            as_leaf = self._errors(self._counts[node])
             largest = self._largest(node)
             as_branch = self._as_branch(node, largest, as_leaf)
             becomes_leaf = (as_leaf <= below + self._slack) & (as_leaf <= as_branch + self._slack)
@@ -155,6 +159,10 @@ class Raising:
             self._course.make_leaves(node[becomes_leaf])
             self._line.make_leaves(node[becomes_leaf])
             node = self._raise(node[is_raised], largest[is_raised])
+
+    def _errors(self, counts: HostArray) -> HostArray:
+        """The estimated errors of leaves of these class weights."""
+        return self._estimate(np.ldexp(counts, -self._shift))
 
     def _sum_of_children(self, node: HostArray, what: HostArray) -> HostArray:
         n = self._course.n_children(node)
@@ -167,7 +175,7 @@ class Raising:
         """The child of most weight, the last one of equals."""
         n = self._course.n_children(node)
         child = self._course.children(node)
-        weight = self._counts[child].sum(axis=1)
+        weight = np.ldexp(self._counts[child].sum(axis=1), -self._shift)
         most = np.maximum.reduceat(weight, begins(n))
         rank = np.where(weight >= np.repeat(most, n) - TIE, self._rank[child], -1)
         order = np.lexsort((rank, np.repeat(np.arange(len(node)), n)))
@@ -195,7 +203,7 @@ class Raising:
         errors = self._below[largest]
         first = self._line.first
         branch = np.searchsorted(first[largest], first[leaf], side="right") - 1
-        np.add.at(errors, branch, self._estimate(counts) - self._below[leaf])
+        np.add.at(errors, branch, self._errors(counts) - self._below[leaf])
         return errors
 
     def _leaving(self, node: HostArray, largest: HostArray) -> tuple[Parts, HostArray]:
@@ -248,7 +256,7 @@ class Raising:
         """What nodes have by their rows; `order` holds all nodes, breadth-first."""
         n_children = self._course.n_children(order)
         parent = np.append(0, np.repeat(np.arange(len(order)), n_children))
-        counts = self._counts[order]
+        counts = np.ldexp(self._counts[order], -self._shift)
         weight = counts.sum(axis=1)
         # An empty leaf answers as its parent does.
         value = np.where(weight[:, None] > 0, counts, counts[parent])

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.pruning.errors import Account, of_sample
+from gputree.pruning.errors import Account, of_sample, total_weight
 from gputree.pruning.parts import distributions
 from gputree.pruning.report import Verdict, carry_out
 from gputree.pruning.task import Method, Pruned, Sample, Task, needed, only_classes
@@ -82,7 +82,7 @@ def divided_by_themselves(tree: Tree, sample: Sample) -> Account:
     # Shares are rounded; what differs by no more than that ties.
     errors = np.rint(errors / UNIT) * UNIT
     ends = np.where(tree.is_leaf, errors, 0.0)
-    return Account(errors, ends, float(sample.weight.sum()), "validation")
+    return Account(errors, ends, total_weight(sample), "validation")
 
 
 def best_below(tree: Tree, account: Account) -> HostArray:

@@ -37,6 +37,11 @@ def weakest_links(tree: Tree, account: Account) -> Links:
     of a lesser alpha than all above it, and of none greater than all below it, will be cut at that
     alpha, whatever else is cut before: all such nodes can be cut at once.
     """
+    if not np.isfinite(account.as_leaf).all() or not np.isfinite(account.at_ends).all():
+        raise ValueError(
+            "the tree has nodes whose risk is not a finite number, so that no price of a leaf can "
+            "be told; grow it on targets divided by a constant"
+        )
     alpha = np.where(tree.is_leaf, -np.inf, np.inf)
     rise, n_gone = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, np.int64)
     rest = _Rest.of(tree, account)

@@ -21,6 +21,7 @@ from gputree.estimators.trees import DecisionTreeClassifier
 from gputree.rules.from_tree import rules_of
 from gputree.rules.learn import SELECTIONS, Sample, learn
 from gputree.rules.rule_set import RuleSet
+from gputree.shares import fine_weights
 
 
 class RuleSetClassifier(ClassifierMixin, BaseEstimator):
@@ -229,6 +230,9 @@ def _sample(X: Any, y: Any, sample_weight: Any, tree: DecisionTreeClassifier) ->
     if factor is not None:
         weight = weight * factor[number]
     counts = weight > 0
+    # Weights of whole units have exact sums, whatever the order of the rows.
+    whole, shift = fine_weights(weight)
+    weight = np.ldexp(whole.astype(np.float64), -shift)
 
     @cache
     def columns(feature: int) -> HostArray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.rules.coding import list_bits, theory_bits
+from gputree.runs import owners, spread_out
 
 LEAST_SAVED = 1e-6  # bits: what rounding saves is nothing
 
@@ -27,8 +28,18 @@ class Ranked:
         by_row = cover.tocsc()
         by_row.sort_indices()
         self._rule = by_row.indices.astype(np.int64)  # row after row, in their order
-        self._row = np.repeat(np.arange(len(number)), np.diff(by_row.indptr))
+        self._n = np.diff(by_row.indptr).astype(np.int64)  # rules of each row
+        self._begin = by_row.indptr[:-1].astype(np.int64)
+        self._row = np.repeat(np.arange(len(number)), self._n)
+        self._cover = cover
         self._answer, self._number, self._weight = answer, number, weight
+        # What the last question was, and what is known of it.
+        self._kept = np.zeros(len(answer), bool)
+        self._default: int | None = None
+        self._first = np.full(len(number), len(answer))
+        self._second = self._first.copy()
+        self._wrong = 0.0
+        self._dropped, self._added = np.zeros(len(answer) + 1), np.zeros(len(answer))
 
     @property
     def n_rules(self) -> int:
@@ -47,30 +58,54 @@ class Ranked:
 
         What changes is that a rule is left out, or added, if it is not one of them.
         """
-        first, second = self._matches(kept)
-        answer = np.append(self._answer, default)
-        wrong, then = (
-            np.where(answer[m] != self._number, self._weight, 0.0) for m in (first, second)
-        )
-        dropped = np.bincount(first, then - wrong, minlength=self.n_rules + 1)[:-1]
-        # A rule would have the say where the first one comes after it.
-        has_say = self._rule < first[self._row]
-        rule, row = self._rule[has_say], self._row[has_say]
-        own = np.where(self._answer[rule] != self._number[row], self._weight[row], 0.0)
-        added = np.bincount(rule, own - wrong[row], minlength=self.n_rules)
-        return float(wrong.sum()), np.where(kept, dropped, added)
+        for row in self._news(kept, default):
+            if self._default is not None:
+                self._count(row, -1.0)
+            self._kept, self._default = kept.copy(), default
+            self._match(row)
+            self._count(row, 1.0)
+        return self._wrong, np.where(kept, self._dropped[:-1], self._added)
 
-    def _matches(self, kept: HostArray) -> tuple[HostArray, HostArray]:
-        """The first and the second of some rules for each row; the number of rules for none."""
-        there = kept[self._rule]
-        rule, row = self._rule[there], self._row[there]
-        first = np.full(len(self._number), self.n_rules)
-        second = first.copy()
-        begins = np.append(True, row[1:] != row[:-1])[: len(row)]
-        first[row[begins]] = rule[begins]
-        follows = np.append(False, begins[:-1] & ~begins[1:])[: len(row)]
-        second[row[follows]] = rule[follows]
-        return first, second
+    def _news(self, kept: HostArray, default: int) -> list[HostArray]:
+        """The rows whose matches may be others than at the last question, if there are any.
+
+        Sums of whole weights are exact, so that only these rows need to be counted anew.
+        """
+        if default != self._default:
+            return [np.arange(len(self._number))]
+        changed = np.flatnonzero(kept != self._kept)
+        return [np.unique(self._cover[changed].indices).astype(np.int64)] if changed.size else []
+
+    def _count(self, row: HostArray, sign: float) -> None:
+        """Add what some rows have to say, or take it away."""
+        assert self._default is not None
+        n, answer = self._n[row], np.append(self._answer, self._default)
+        weight, number, first = self._weight[row], self._number[row], self._first[row]
+        wrong, then = (
+            np.where(answer[m] != number, weight, 0.0) for m in (first, self._second[row])
+        )
+        self._wrong += sign * float(wrong.sum())
+        change = np.bincount(first, then - wrong, minlength=self.n_rules + 1)
+        self._dropped += sign * change
+        # A rule would have the say where the first one comes after it.
+        rule = self._rule[spread_out(self._begin[row], n)]
+        owner = owners(n)
+        has_say = rule < first[owner]
+        rule, owner = rule[has_say], owner[has_say]
+        own = np.where(self._answer[rule] != number[owner], weight[owner], 0.0)
+        self._added += sign * np.bincount(rule, own - wrong[owner], minlength=self.n_rules)
+
+    def _match(self, row: HostArray) -> None:
+        """Find the first and the second rule for some rows; the number of rules for none."""
+        rule = self._rule[spread_out(self._begin[row], self._n[row])]
+        owner = row[owners(self._n[row])]
+        there = self._kept[rule]
+        rule, owner = rule[there], owner[there]
+        self._first[row] = self._second[row] = self.n_rules
+        begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+        self._first[owner[begins]] = rule[begins]
+        follows = np.append(False, begins[:-1] & ~begins[1:])[: len(owner)]
+        self._second[owner[follows]] = rule[follows]
 
 
 def without_harmful(ranked: Ranked, kept: HostArray) -> HostArray:

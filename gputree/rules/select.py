@@ -73,18 +73,31 @@ def _climb(
 ) -> tuple[float, HostArray]:
     """From all rules or from none, add or drop one rule at a time while that saves bits."""
     kept = np.full(len(bits), start)
+    by_row = cover.tocsc()
     n_covering = np.asarray(cover.T @ kept.astype(np.int64))
+    # Dropping a rule uncovers the rows that it alone covers; adding one covers more.
+    alone = cover @ (sides * (n_covering == 1)[:, None])
+    more = cover @ (sides * (n_covering == 0)[:, None])
+    covered = sides[n_covering > 0].sum(axis=0)
     while True:
-        covered = sides[n_covering > 0].sum(axis=0)
         now = float(length(bits[kept].sum(), kept.sum(), covered[0], covered[1]))
-        # Dropping a rule uncovers the rows that it alone covers; adding one covers more.
-        alone = cover @ (sides * (n_covering == 1)[:, None])
-        more = cover @ (sides * (n_covering == 0)[:, None])
         sign = np.where(kept, -1, 1)
         right, wrong = (covered + np.where(kept[:, None], -alone, more)).T
         lengths = length(bits[kept].sum() + sign * bits, kept.sum() + sign, right, wrong)
         best = int(lengths.argmin())
         if lengths[best] > now - LEAST_SAVED:
             return now, kept
-        n_covering[cover.indices[cover.indptr[best] : cover.indptr[best + 1]]] += sign[best]
+        # Only rows of this rule change, and sums of whole weights are exact.
+        row = cover.indices[cover.indptr[best] : cover.indptr[best + 1]]
+        before, after = n_covering[row], n_covering[row] + sign[best]
+        own, some = sides[row], by_row[:, row]
+        alone = alone + some @ (own * _difference(after == 1, before == 1))
+        more = more + some @ (own * _difference(after == 0, before == 0))
+        covered = covered + (own * _difference(after > 0, before > 0)).sum(axis=0)
+        n_covering[row] = after
         kept[best] = not kept[best]
+
+
+def _difference(after: HostArray, before: HostArray) -> HostArray:
+    """1 where something has become true, -1 where it was; (rows, 1)."""
+    return (after.astype(np.float64) - before)[:, None]

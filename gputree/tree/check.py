@@ -15,6 +15,10 @@ from gputree.tree.tree import Split, Tree
 
 FEWEST_CHILDREN = 2  # of every inner node; only a child a level may make more
 BY_LEVELS = (int(Split.SUBSET), int(Split.MULTIWAY))
+LARGEST = 1e300  # of numbers that are added up, over all trees there can be
+NAN_BITS = np.float64(np.nan).view(np.uint64)  # of the NaN that stands for no threshold
+LEAST = 1e-300  # weights that differ by no more may be rounded to the last bits there are
+ROUNDING = 1e-6  # of weights, which are rounded where they are not whole
 
 
 def check_tree(tree: Tree, n_levels: Sequence[int | None]) -> None:
@@ -153,8 +157,18 @@ def check_numbers(tree: Tree) -> None:
     for name in ("gain", "impurity", "weight", "value"):
         is_finite = np.isfinite(getattr(tree, name)).reshape(tree.n_nodes, -1).all(axis=1)
         refuse(~is_finite, f"has a {name} that is not finite")
-    refuse(tree.weight < 0, "has a negative weight")
+    for name in ("threshold", "surrogate_threshold"):
+        has_payload = np.isnan(getattr(tree, name)) & (getattr(tree, name).view("<u8") != NAN_BITS)
+        whose = "node" if name == "threshold" else "surrogate"
+        refuse(has_payload, "has bits in its missing threshold", whose)
+    # Weights of classes, which are never added up over trees, may be as large as those of rows.
+    is_huge = np.abs(tree.value).max(axis=1) > np.maximum(LARGEST, tree.weight)
+    refuse(is_huge, "has a value too large to be added up")
+    for name in ("gain", "impurity", "weight"):
+        refuse(getattr(tree, name) < 0, f"has a negative {name}")
     refuse(tree.n_rows < 0, "has a negative number of rows")
+    refuse(tree.is_leaf & (tree.gain != 0), "is a leaf and has a gain")
+    refuse(tree.gain > 1e7 * LARGEST, "has a gain too large to be weighed")
     # Only a leaf for levels that its parent has not seen is empty.
     is_filled = tree.weight > 0
     may_be_empty = tree.is_leaf & (np.arange(tree.n_nodes) > 0)
@@ -163,3 +177,29 @@ def check_numbers(tree: Tree) -> None:
     below = np.bincount(tree.parent[1:], tree.weight[1:], minlength=tree.n_nodes)
     is_divisible = (below > 0) & np.isfinite(below)
     refuse(~tree.is_leaf & ~is_divisible, "has children without a sum of weights")
+
+
+def check_counts(tree: Tree, missing: str) -> None:
+    """Raise ModelFileError unless the rows and weights of children fit those of their parents.
+
+    Every row goes to one child; `missing` says whether some go to several, or to none.
+    """
+    parent, inner = tree.parent[1:], ~tree.is_leaf
+    refuse((tree.n_rows == 0) != (tree.weight == 0), "has rows without weight, or weight of no row")
+    has_more = np.zeros(tree.n_nodes, bool)
+    for name, slack in (("n_rows", 0.0), ("weight", ROUNDING)):
+        own = getattr(tree, name)
+        if own[0] > LARGEST:
+            own = own * LEAST  # so that no sum overflows
+        most, least = own * (1.0 + slack) + LEAST, own * (1.0 - slack) - LEAST
+        has_more[1:] |= own[1:] > most[parent]
+        below = np.bincount(parent, own[1:], minlength=tree.n_nodes)
+        too_many, too_few = below > most, below < least
+        if missing == "fractional":  # a divided row counts in every child, with a share of itself
+            too_many &= name == "weight"
+        if missing == "surrogate":  # rows of which nothing is known stay
+            too_few &= False
+        refuse(
+            inner & (too_many | too_few), f"has children whose {name} does not add up to its own"
+        )
+    refuse(has_more, "has more rows or weight than its parent")

@@ -88,6 +88,15 @@ class Stack:
         ]
         return np.concatenate(start).astype(np.int64)
 
+    @cached_property
+    def first_child(self) -> HostArray:
+        """(nodes,) the number of each node's first child, -1 at a leaf."""
+        child = [
+            np.where(tree.first_child >= 0, tree.first_child + first, -1)
+            for tree, first in zip(self.trees, self.root, strict=True)
+        ]
+        return np.concatenate(child).astype(np.int64)
+
     def joined(self, name: str) -> HostArray:
         """An array of all trees, one after another."""
         return np.concatenate([getattr(tree, name) for tree in self.trees])

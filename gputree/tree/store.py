@@ -281,10 +281,24 @@ def staged(path: str | os.PathLike[str], data: bytes) -> Iterator[None]:
             os.chmod(temporary, mode)
         yield
         os.replace(temporary, target)
+        sync_folder(os.path.dirname(target))
     except BaseException:  # an interrupt, too, must leave no litter
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def sync_folder(folder: str) -> None:
+    """Have a new name in a folder survive a crash, where the system can promise that."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+        return
+    # Some file systems refuse; the file is there all the same.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def mode_to_keep(target: str) -> int | None:

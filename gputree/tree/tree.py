@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.tree.familiar import FamiliarNames
 
 
 class Split(IntEnum):
@@ -28,7 +29,7 @@ def nothing() -> HostArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(FamiliarNames):
     """One decision tree; row `i` of every array of nodes describes node `i`.
 
     Where a node tests levels, level `k` goes to child `level_slot[level_start + k]`; STAY says
@@ -153,6 +154,11 @@ class Tree:
             depth[begin:end] = level
         return depth
 
+    @property
+    def max_depth(self) -> int:
+        """The number of splits above the deepest leaf."""
+        return len(self.levels()) - 1
+
     def levels(self) -> list[tuple[int, int]]:
         """The first node of each depth, and the first one after them."""
         bounds = [(0, 1)]
@@ -167,7 +173,9 @@ class Tree:
     def importances(self, n_features: int) -> HostArray:
         """The share of each feature in the total weighted impurity decrease; sums to 1 or is 0."""
         inner = ~self.is_leaf
-        total = np.bincount(
-            self.feature[inner], weights=(self.weight * self.gain)[inner], minlength=n_features
+        # Powers of two round nothing, and so divided, no product overflows.
+        weight, gain = (
+            np.ldexp(each[inner], -np.frexp(each.max())[1]) for each in (self.weight, self.gain)
         )
+        total = np.bincount(self.feature[inner], weight * gain, minlength=n_features)
         return total / total.sum() if total.sum() > 0 else total

@@ -263,3 +263,26 @@ def encode(matrix, table, cut, code):
                     first = np.int64(entry[i] & (MANY_CUTS - ONE))
                     last = first + np.int64(entry[i] >> CUT_BITS)
                     codes[i] = count_below(line[i], cuts, first, last)
+
+
+@kernel
+def search_codes(block, cut, first_cut, missing_code, code):
+    """The codes of short columns: how many cuts of its column lie below each value.
+
+    The cuts of a column begin at `first_cut`, which has one entry more.
+    """
+    for column in range(block.shape[1]):
+        begin, end = first_cut[column], first_cut[column + 1]
+        for row in range(block.shape[0]):
+            value = np.float64(block[row, column])
+            if value != value:
+                code[column, row] = missing_code[column]
+                continue
+            low, high = begin, end
+            while low < high:
+                middle = (low + high) // 2
+                if cut[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            code[column, row] = low - begin

@@ -1,9 +1,14 @@
 """How CPU kernels are compiled, and how long that took."""
 
 import time
+import warnings
+from contextlib import suppress
 
 from numba import njit
-from numba.core import event
+from numba.core import config, event
+from numba.core.caching import FunctionCache
+
+from gputree.kernels.undisturbed import undisturbed
 
 
 def kernel(function):
@@ -12,10 +17,50 @@ def kernel(function):
     Kernels run without the interpreter lock. Nothing is fused or reordered (no fastmath): the bits
     of a score are part of the contract.
     """
-    try:
-        return njit(nogil=True, cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no place for a cache: a read-only installation without a home folder
-        return njit(nogil=True, error_model="numpy")(function)
+    compiled = njit(nogil=True, error_model="numpy")(function)
+    if config.DISABLE_JIT:
+        return compiled
+    with suppress(RuntimeError):  # no place for it: a read-only installation, no home folder
+        compiled._cache = Cache(function)
+    compiled.compile = undisturbed(compiled.compile)  # which loads what is kept, too
+    return compiled
+
+
+class Cache(FunctionCache):
+    """Machine code on disk, without which all goes on.
+
+    Files may have been cut short by a full disk or a crash, and a folder may not be writable any
+    more. What cannot be read is compiled and written anew.
+    """
+
+    def load_overload(self, sig, target_context):
+        """What is kept for a signature, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # unpickling damaged files raises whatever it meets
+            problem = error
+        try:
+            self.flush()  # an index that cannot be read could not be added to, either
+        except OSError:
+            self.disable()
+        self._warn("cannot be read, so it is compiled anew", problem)
+        return None
+
+    def save_overload(self, sig, data):
+        """Keep what was compiled for a signature."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            self.disable()
+            self._warn("cannot be written, so every process compiles it again", error)
+
+    def _warn(self, consequence, error):
+        """Once a folder: Python shows the same text of the same line no second time."""
+        warnings.warn(
+            f"the machine code in {self.cache_path} {consequence} ({type(error).__name__}); "
+            "NUMBA_CACHE_DIR can name another folder",
+            stacklevel=1,
+        )
 
 
 class CompileTime(event.Listener):

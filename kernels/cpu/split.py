@@ -29,12 +29,13 @@ from gputree.kernels.cpu.winner import (
     forget,
 )
 
-BETWEEN, INFORMATION, CORRECTED, TWOING = 0, 1, 2, 3  # numbers of the formulas
+BETWEEN, INFORMATION, CORRECTED, TWOING, DEVIANCE = 0, 1, 2, 3, 4  # numbers of the formulas
 FORMULAS = {
     "between": BETWEEN,
     "information": INFORMATION,
     "corrected": CORRECTED,
     "twoing": TWOING,
+    "deviance": DEVIANCE,
 }
 
 trim = SCALAR.trim
@@ -42,6 +43,8 @@ apart = SCALAR.apart
 apart_step = SCALAR.apart_step
 room = SCALAR.room
 told_step = SCALAR.told_step
+counts_step = SCALAR.counts_step
+counts_score = SCALAR.counts_score
 larger = SCALAR.larger
 
 WORD_BITS = 64
@@ -132,6 +135,12 @@ def consider(
                 for c in range(n_scored):
                     score = told_step(score, np.float64(running[c]), total_real[c], part, whole)
                 score = larger(score, 0.0)
+            elif formula == DEVIANCE:
+                score = 0.0
+                for c in range(n_scored):
+                    sums = np.float64(running[first + c]) * unit[c]
+                    score = counts_step(score, sums, total_real[c], part, whole)
+                score = counts_score(score)
             elif formula == TWOING:
                 sum_apart = 0.0
                 for c in range(n_scored):

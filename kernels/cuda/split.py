@@ -25,12 +25,13 @@ from gputree.kernels.cuda.gpu import (
     total,
 )
 
-BETWEEN, INFORMATION, CORRECTED, TWOING = 0, 1, 2, 3  # numbers of the formulas
+BETWEEN, INFORMATION, CORRECTED, TWOING, DEVIANCE = 0, 1, 2, 3, 4  # numbers of the formulas
 FORMULAS = {
     "between": BETWEEN,
     "information": INFORMATION,
     "corrected": CORRECTED,
     "twoing": TWOING,
+    "deviance": DEVIANCE,
 }
 
 # What is known of a node's winner, then the sums of its left child: whole numbers, and the bits of
@@ -120,6 +121,7 @@ def make_scores(formula):
     forms = formulas()
     larger, apart = forms.larger, forms.apart
     apart_step, room, told_step = forms.apart_step, forms.room, forms.told_step
+    counts_step, counts_score = forms.counts_step, forms.counts_score
 
     @function
     def add_channel(x, y, most, left, sums, part, whole):
@@ -131,6 +133,9 @@ def make_scores(formula):
         elif formula == INFORMATION:
             if 0.0 < part < whole:
                 x = told_step(x, left, sums, part, whole)
+        elif formula == DEVIANCE:
+            if 0.0 < part < whole:
+                x = counts_step(x, left, sums, part, whole)
         else:
             x, y, most = larger(left, x), larger(sums - left, y), larger(sums, most)
         return x, y, most
@@ -164,6 +169,8 @@ def make_scores(formula):
             return multiply(multiply(x, x), 0.25) / room(part, whole)
         if formula == INFORMATION:
             return larger(x, 0.0)
+        if formula == DEVIANCE:
+            return counts_score(x)
         return x + y - most
 
     return add_channels, score

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from gputree.backends.contract import NO_SPLIT, LevelRules, Moves, Rates, Search
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
-from gputree.data.target import class_target, value_target
+from gputree.data.target import class_target, parts_of, value_target
 from gputree.dtypes import SLOT, STAY
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.tree.tree import Split, Tree
@@ -72,12 +72,16 @@ def bins():
     )
 
 
-def begun(backend, target, seed=0):
-    columns = table_of(target.n_rows, seed)
+def data_of(backend, n_rows, seed=0):
+    columns = table_of(n_rows, seed)
     held = backend.hold([Column(f"x{i}", Kind.NUMERIC, c) for i, c in enumerate(columns)])
-    data = backend.reserve(len(columns), target.n_rows, int(bins().n_codes.max()))
+    data = backend.reserve(len(columns), n_rows, int(bins().n_codes.max()))
     backend.encode(data, 0, held, bins().features)
-    return backend.begin(data, bins(), target)
+    return data
+
+
+def begun(backend, target, seed=0):
+    return backend.begin(data_of(backend, target.n_rows, seed), bins(), target)
 
 
 def target_of(kind, n_rows, seed=1):
@@ -87,6 +91,8 @@ def target_of(kind, n_rows, seed=1):
         weight = rng.integers(0, 4, n_rows) + 0.5
     if "numbers" in kind:
         return value_target(rng.normal(size=(n_rows, 2)).round(2), weight)
+    if "counts" in kind:
+        return value_target(rng.poisson(0.7, (n_rows, 1)).astype(float), weight, is_counts=True)
     n_classes = 3 if "three" in kind else 2
     label = rng.integers(0, n_classes, n_rows)
     return class_target(label, n_classes, weight, divides_rows="divided" in kind)
@@ -222,8 +228,25 @@ def test_cells_come_in_the_order_asked_for(backend):
 def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, formula):
     if ("numbers" in kind and formula != "between") or (is_multiway and formula == "twoing"):
         pytest.skip("for classes only, or for two children")
+    check_levels(backend, kind, missing, is_multiway, formula)
+
+
+@pytest.mark.parametrize("kind", ["counts", "weighted counts"])
+@pytest.mark.parametrize("missing", ["direction", "known"])
+def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
+    check_levels(backend, kind, missing, is_multiway=False, formula="deviance")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("missing", ["direction", "category", "known"])
+def test_levels_with_few_rows_are_put_together_as_numpy_does(backend, kind, missing):
+    for least in (9, 12):
+        check_levels(backend, kind, missing, False, "between", min_category=least)
+
+
+def check_levels(backend, kind, missing, is_multiway, formula, min_category=1):
     target = target_of(kind, 90)
-    rules = LevelRules(formula, 2, 3, is_multiway, missing=missing)
+    rules = LevelRules(formula, 2, 3, is_multiway, missing=missing, min_category=min_category)
     place, feature = np.zeros(4, np.int64), np.array([0, 1, 3, 0])
     found, expected = (
         each.split_levels(each.tally(begun(each, target), ROOT), place, feature, rules)
@@ -319,32 +342,27 @@ def test_rows_that_stayed_are_put_where_they_belong(backend):
 
 
 @pytest.mark.parametrize("n_rows", [60, 900])
-def test_a_row_can_be_divided_among_children(backend, n_rows):
-    """Copies have their own weights, and codes and classes of their row; they move as rows do."""
+def test_a_row_can_be_divided_among_nodes(backend, n_rows):
+    """Parts of rows have their own weights, and codes and classes of their row."""
     check_size(backend, n_rows)
     target = target_of("divided classes", n_rows)
+    row = np.flatnonzero(np.arange(n_rows) % 3)
+    whole = target.weight[row]
+    weight = [whole // 4, whole // 4, whole - 2 * (whole // 4)]
+    parts = parts_of(target, np.tile(row, 3), np.concatenate(weight))
+    nodes, n_each = np.arange(3), np.full(3, len(row))
     found = []
     for each in (backend, NUMPY):
-        rows = each.route(begun(each, target), moves_by([0, 0, 1, 1, 2, 2, 2, STAY]))
-        row, _ = each.rows_at(rows, ROOT)
-        row = np.sort(row)
-        source, node = np.repeat(row, 3), np.tile([1, 2, 3], len(row))
-        whole = target.weight[row]
-        weight = np.stack([whole // 4, whole // 4, whole - 2 * (whole // 4)], axis=1).ravel()
-        rows = each.disperse(rows, ROOT, source, node, weight)
-        found.append(listed(each, rows, [0, 1, 2, 3]))
-        hist = each.tally(rows, np.array([1, 2, 3]))
-        cells = all_cells(each, hist, 3)
-        found.append(cells.tolist())
-        # And once more: copies are rows.
-        rows = each.route(rows, moves_by([0, 1, 1], node=1, first_child=4, feature=1))
-        found.append(listed(each, rows, [4, 5]))
-        rates = each.rate(each.tally(rows, np.array([2, 5])), Search("information", 1, 0, 9, None))
-        found.append(rates.score.tobytes())
-    assert found[:4] == found[4:]
-    n_first = bins().n_codes[0]
-    total = np.array(found[1]).reshape(3, -1, target.channels.n)[:, :n_first].sum(axis=(0, 1))
-    assert_array_equal(total[:2], target.totals[:2])
+        data = each.take_rows(data_of(each, n_rows), np.tile(row, 3))
+        rows = each.begin(data, bins(), parts, n_each)
+        hist = each.tally(rows, nodes)
+        found.append(all_cells(each, hist, 3).tolist())
+        found.append(each.rate(hist, Search("information", 1, 0, 9, None)).score.tobytes())
+    assert found[:2] == found[2:]
+    cells = np.array(found[0]).reshape(3, -1, target.channels.n)
+    total = cells[:, : bins().n_codes[0]].sum(axis=(0, 1))
+    expected = np.bincount(target.label[row], whole, minlength=2)
+    assert_array_equal(total, [*expected, 3 * len(row)])
 
 
 # Walking.

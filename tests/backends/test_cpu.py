@@ -190,33 +190,6 @@ def test_two_children_are_told_apart_alike_whether_or_not_another_node_has_three
     assert_array_equal(found[0][0], found[1][0])
 
 
-@pytest.mark.parametrize("is_laid_out", [False, True])
-def test_copies_have_the_codes_of_their_rows_wherever_those_lie(monkeypatch, is_laid_out):
-    """Copies of copies, too; and what there was before is left as it was."""
-    X, y, weight = example(900, 40)
-    target = class_target(y, 4, weight + 1.0, divides_rows=True)
-    monkeypatch.setattr(cpu, "DIRECT_ROWS", 10_000)
-    search = Search("between", 1, 0, 4, None)
-    found = []
-    for backend in (CpuBackend(2), NUMPY):
-        before = rows = divided_twice(backend, X, target)
-        if is_laid_out:
-            backend.best_splits(backend.tally(rows, np.flatnonzero(rows.n_rows)), search)
-        for source in (0, 4):
-            row, _ = backend.rows_at(rows, np.array([source]))
-            copied, node = np.repeat(row, 2), np.tile([4, 5], len(row))
-            share = np.tile([1, 2], len(row))
-            rows = backend.disperse(rows, np.array([source]), copied, node, share)
-        for each in (rows, before):
-            nodes = np.flatnonzero(each.n_rows)
-            hist = backend.tally(each, nodes)
-            found.append(backend.rate(hist, search).score.tobytes())
-            found.append(backend.best_splits(hist, search).left.tolist())
-            found.append([part.tolist() for part in backend.rows_at(each, nodes)])
-            found.append(backend.leaves(each).tolist())
-    assert found[:8] == found[8:]
-
-
 def test_rows_that_were_taken_out_are_still_where_they_were_before(monkeypatch):
     """Codes that are laid out for the rows that are left are not taken for those of all rows."""
     X, y, _ = example(900, 40)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gputree.backends.cpu import CpuBackend
-from gputree.backends.cpu_grow import LONE_ROWS
+from gputree.backends.cpu_grow import AHEAD_ROWS, LONE_ROWS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
@@ -92,8 +92,11 @@ def test_numbers(n_outputs, missing, weights):
         Rules("between", min_score=1.0),
         Rules("between", n_drawn=1, seed=5),
         Rules("between", columns=np.array([True, False, True, False, False, True])),
+        Rules("between", max_leaves=15),
+        Rules("between", max_leaves=40, max_depth=6, n_drawn=2),
+        Rules("between", max_leaves=10_000),
     ],
-    ids=["depth", "leaf", "split", "weight", "gain", "draw", "columns"],
+    ids=["depth", "leaf", "split", "weight", "gain", "draw", "columns", "few", "best", "many"],
 )
 def test_rules(rules):
     X, signal, rng = table(missing=0.05)
@@ -141,13 +144,30 @@ def test_what_it_cannot_do_is_left_to_frontiers():
     target = class_target((signal > 0).astype(int), 2, None)
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
-    for rules in (Rules("between", max_leaves=5), Rules("between", missing="fractional")):
-        assert grow_whole(BACKEND, [start], bins, rules, [0], 2**24) is None
+    rules = Rules("between", missing="fractional")
+    assert grow_whole(BACKEND, [start], bins, rules, [0], 2**24) is None
     nominal = bin_table(
         BACKEND, read_table(X[:, :1].astype(str), categorical_features=[0]), None, 255
     )
     start = Start(BACKEND.begin(nominal[1], nominal[0], target), target.channels, target.totals)
     assert grow_whole(BACKEND, [start], nominal[0], Rules("between"), [0], 2**24) is None
+
+
+def test_equal_splits_have_their_turns_in_order():
+    """Every node of the same depth gains the same, so that only the order of arrival tells."""
+    X = np.array([[i >> bit & 1 for bit in range(6)] for i in range(64)], np.float64)
+    X = np.repeat(X, 2, axis=0)
+    target = value_target((X @ np.full(6, 1.0))[:, None], None)
+    assert_same(both(X, target, Rules("between", max_leaves=13)))
+
+
+def test_few_leaves_of_many_rows_are_left_to_frontiers():
+    n_rows = AHEAD_ROWS + 1
+    X = np.arange(n_rows, dtype=np.float64)[:, None]
+    target = class_target(np.arange(n_rows) % 2, 2, None)
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
+    assert grow_whole(BACKEND, [start], bins, Rules("between", max_leaves=5), [0], 2**24) is None
 
 
 def test_one_large_tree_is_shared_by_all_threads():

@@ -45,6 +45,50 @@ def split(table, n_values=None, channels=None, **given):
     return split_all(table, n_values or table.shape[1], channels, rules(**given))
 
 
+# Categories with too few rows.
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_levels_with_too_few_rows_are_split_as_one_level(method):
+    table = np.random.default_rng(0).integers(0, 6, (20, 12, 2))
+    n_rows = table.sum(axis=2)
+    pooled = np.where(n_rows[:, :, None] < 5, 0, table)
+    pool = np.where(n_rows[:, :, None] < 5, table, 0).sum(axis=1, keepdims=True)
+    by_hand = np.concatenate([pooled, pool], axis=1)
+    expected = split_all(by_hand, 13, classes(2), rules(method=method))
+    found = split_all(table, 12, classes(2), rules(method=method, min_category=5))
+    assert found.score.tobytes() == expected.score.tobytes()
+    can = found.score > NO_SPLIT
+    assert can.any()
+    is_rare = n_rows < 5
+    assert is_rare.any(axis=1).all()
+    slot = np.where(is_rare, expected.slot[:, 12:], expected.slot[:, :12])
+    assert np.array_equal(found.slot[can], slot[can])  # also those that the node has not
+
+
+def test_nothing_is_pooled_where_all_levels_have_rows_enough():
+    assert split([(5, 0), (0, 0), (0, 5)], min_category=5).slot.tolist() == [[0, STAY, 1]]
+
+
+def test_a_node_whose_levels_all_have_too_few_rows_is_not_split_by_them():
+    table = [(2, 0), (0, 2), (2, 0)]
+    assert split(table, min_category=3).score.tolist() == [NO_SPLIT]
+    assert split(table, min_category=2).score[0] > 0.0
+
+
+def test_missing_values_may_be_told_from_the_pool():
+    found = split([(2, 0), (2, 0), (0, 9)], n_values=2, min_category=3)
+    assert found.slot.tolist() == [[0, 0, 1]]
+
+
+def test_the_rows_of_a_level_are_counted_where_they_have_weights():
+    channels = Channels(2, True, True)
+    table = [(9, 0, 1), (0, 9, 4), (9, 0, 4), (0, 9, 1)]
+    found = split(table, channels=channels, min_category=2)
+    assert found.slot[0, 1:3].tolist() == [0, 1]
+    assert found.slot[0, 0] == found.slot[0, 3]
+
+
 # Impurities by the formulas of the textbooks, and every division there is.
 
 

@@ -2,10 +2,13 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from gputree import RandomForestRegressor
 from gputree.backends import cpu, registry
 from gputree.backends.registry import choose, thread_count
+from gputree.data.inputs import read_table
 from gputree.errors import BackendUnavailable
 
 
@@ -24,9 +27,9 @@ def machine(monkeypatch):
 @pytest.mark.parametrize(
     ("is_loaded", "n_cells", "name", "reason"),
     [
-        (True, 0, "numpy", "0 cells are fewer than the 100,000 that compiled kernels need"),
-        (True, 99_999, "numpy", "99,999 cells are fewer than the 100,000"),
-        (True, 100_000, "numba", "100,000 cells are enough for compiled kernels"),
+        (True, 0, "numpy", "0 cells are fewer than the 1,000 that compiled kernels need"),
+        (True, 999, "numpy", "999 cells are fewer than the 1,000"),
+        (True, 1_000, "numba", "1,000 cells are enough for compiled kernels"),
         (False, 100_000, "numpy", "100,000 cells are fewer than the 2,000,000"),
         (False, 2_000_000, "numba", "2,000,000 cells are enough"),
     ],
@@ -223,3 +226,30 @@ def test_many_trees_make_compiled_kernels_worth_loading(monkeypatch):
     choice = choose(n_cells=20_000, n_trees=100)
     assert choice.backend.name == "numba"
     assert "20,000 cells in 100 trees are enough" in choice.reason
+
+
+@pytest.mark.parametrize(
+    ("is_loaded", "n_walks", "name"),
+    [
+        (True, 99, "numpy"),
+        (True, 100, "numba"),
+        (False, 1_999_999, "numpy"),
+        (False, 2_000_000, "numba"),
+    ],
+)
+def test_predictions_are_as_much_work_as_walks_down_trees(monkeypatch, is_loaded, n_walks, name):
+    loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
+    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
+    choice = choose(n_cells=5, n_walks=n_walks)
+    assert choice.backend.name == name
+    assert f"{n_walks:,} walks down a tree are " in choice.reason
+
+
+def test_a_forest_is_predicted_by_compiled_kernels_for_its_many_trees(monkeypatch):
+    X = np.arange(60.0).reshape(30, 2)
+    forest = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
+    table = read_table(X, like=forest.schema_)
+    monkeypatch.setattr(registry, "LOADED_WALKS", 90)
+    assert forest._backend_for(table).name == "numba"
+    monkeypatch.setattr(registry, "LOADED_WALKS", 91)
+    assert forest._backend_for(table).name == "numpy"

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gputree import CARTRegressor, prediction
-from gputree.backends import cpu_predict, registry
+from gputree.backends import array_walk, cpu_predict, registry
 from gputree.data.inputs import read_table
 from gputree.dtypes import MISSING_LEVEL, STAY
 from gputree.kernels.cpu import predict_many
@@ -150,6 +150,18 @@ def test_blocks_and_lanes_need_not_be_full(n_rows):
     assert predict_many.BLOCK_ROWS == 256
 
 
+@pytest.mark.parametrize("walkers", [1, 5, 40])
+def test_walks_in_blocks_of_rows_and_of_trees_are_the_same(monkeypatch, walkers):
+    monkeypatch.setattr(array_walk, "WALKERS", walkers)
+    rng = np.random.default_rng(8)
+    stack = drawn_stack(rng, MIXED, n_trees=9, stops=0.2)
+    table = drawn_table(rng, MIXED, 23)
+    leaf, total = looped(stack, table, [0.5])
+    backend = opened("numpy")
+    assert_array_equal(backend.leaves_of(stack, table), leaf)
+    assert backend.sum_leaves(stack, table, np.array([0.5])).tobytes() == total.tobytes()
+
+
 def test_float32_cuts_are_below_their_thresholds():
     cut = np.array([0.1, -0.1, 1e300, -1e300, np.inf, -np.inf, 0.5, np.finfo(np.float32).min])
     found = cpu_predict._rounded_down(cut)
@@ -185,10 +197,10 @@ def test_rows_that_stop_are_walked_on_in_each_tree(name, missing):
     total = np.zeros((200, 2))
     leaves, n_divided = [], 0
     for number, tree in enumerate(stack.trees):
-        node, several = prediction.walk_table(where, tree, table, missing)
-        n_divided += several is not None
-        total += prediction.values_at(node, several, stack.values_of(number))
-        leaves.append(node)
+        walked = prediction.walk_table(where, tree, table, missing)
+        n_divided += walked.divided is not None
+        total += walked.values(stack.values_of(number))
+        leaves.append(walked.leaf())
     assert found.tobytes() == total.tobytes()
     assert_array_equal(prediction.leaves_of(where, stack, table, missing), np.transpose(leaves))
     assert (n_divided > 1) == (missing == "fractional")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gputree import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
+from gputree.dtypes import STAY
 
 WHERE = [
     {"backend": "numpy"},
@@ -89,6 +90,24 @@ def test_columns_of_few_and_of_many_levels():
     expected = model(WHERE[0]).fit(X, y)
     tested = {feature for each in expected.estimators_ for feature in each.tree_.feature.tolist()}
     assert {X.columns.get_loc("few"), X.columns.get_loc("level")} <= tested
+    for where in WHERE[1:]:
+        assert bytes_of(model, X, y, where=where) == expected.to_bytes(), where
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared"])
+def test_categories_of_few_rows(name):
+    X, signal, _ = table()
+    rng = np.random.default_rng(3)
+    level = np.where(
+        rng.random(len(X)) < 0.8, rng.integers(0, 6, len(X)), 6 + rng.integers(0, 60, len(X))
+    )
+    X["level"] = pd.Categorical(level)
+    model, kind = MODELS[name]
+    y = target_for(kind, signal + (level % 3))
+    expected = model(WHERE[0]).fit(X, y)
+    tree = next(each.tree_ for each in expected.estimators_ if (each.tree_.kind == 2).any())
+    assert len(X["level"].cat.categories) > 32
+    assert not (tree.level_slot == STAY).any()  # all of them go with the rare ones
     for where in WHERE[1:]:
         assert bytes_of(model, X, y, where=where) == expected.to_bytes(), where
 

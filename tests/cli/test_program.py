@@ -198,7 +198,7 @@ def test_the_doctor_says_what_is_there_and_what_is_missing(run, files):
     text = run("doctor")
     for name in ("gputree", "Python", "numpy", "numba", "numba-cuda", "CuPy", "torch", "driver"):
         assert re.search(rf"^{name} +\S", text, re.MULTILINE), name
-    assert re.search(r"^auto +1,000 rows x 10 features: numpy on cpu \(", text, re.MULTILINE)
+    assert re.search(r"^auto +1,000 rows x 10 features: num(py|ba) on cpu \(", text, re.MULTILINE)
     assert re.search(r"^auto +10,000,000 rows x 28 features: ", text, re.MULTILINE)
     assert "\nself-test  not run\n" in text
     assert "\nkernels    not measured: CUDA is simulated" in text

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
+import gputree
 from gputree import (
     BaggingClassifier,
     BaggingRegressor,
@@ -202,3 +203,19 @@ def test_the_mean_of_several_outputs():
     bag = BaggingRegressor(tree, n_estimators=3, random_state=0, oob_score=True).fit(table, both)
     assert bag.predict(table).shape == bag.oob_prediction_.shape == (442, 2)
     np.testing.assert_allclose(bag.predict(table)[:, 0], -bag.predict(table)[:, 1])
+
+
+def test_columns_that_are_drawn_twice_are_read_from_a_file(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3)).round(2)
+    y = (X[:, 0] > 0).astype(np.int64)
+    path = tmp_path / "table.csv"
+    lines = [",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True)]
+    path.write_text("\n".join(["a,b,c,y", *lines]) + "\n")
+    bag = gputree.BaggingClassifier(n_estimators=4, bootstrap_features=True, random_state=0)
+    bag.fit(gputree.Dataset.from_file(path, target="y"))
+    assert any(len(set(own.tolist())) < len(own) for own in bag.estimators_features_)
+    assert bag.predict(bag_rows(X)).shape == (60,)
+
+
+def bag_rows(X):
+    return pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))

@@ -182,7 +182,7 @@ def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, las
 
     monkeypatch.setattr(builder._Growth, "__init__", tired)
     with pytest.warns(UserWarning, match="interrupted; the model has the 2 of 9 trees"):
-        model = kind(n_estimators=9, random_state=0).fit(X, Y)
+        model = kind(n_estimators=9, random_state=0, backend="numpy").fit(X, Y)
     assert len(model.estimators_) == 2
     monkeypatch.undo()
     assert model.predict(X).shape == Y.shape
@@ -190,33 +190,11 @@ def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, las
     assert model.to_bytes() == whole.to_bytes()
 
 
-def test_an_interruption_of_compiled_code_is_one_too():
-    """It comes from numba as a SystemError, in which the KeyboardInterrupt is wrapped twice."""
-
-    def interrupt(done):
-        if done.number == 1:
-            try:
-                raise SystemError(
-                    "returned a result with an exception set"
-                ) from KeyboardInterrupt()
-            except SystemError as error:
-                raise SystemError("returned a result with an exception set") from error
-
-    def fail(done):
-        raise SystemError("of another kind")
-
-    with pytest.warns(UserWarning, match="interrupted; the model has the 2 of 9 trees"):
-        model = RandomForestClassifier(9, random_state=0).fit(X, Y, callbacks=interrupt)
-    assert model.to_bytes() == RandomForestClassifier(2, random_state=0).fit(X, Y).to_bytes()
-    with pytest.raises(SystemError, match="of another kind"):
-        model.fit(X, Y, callbacks=fail)
-
-
 def test_an_interruption_before_the_first_tree_is_not_caught(monkeypatch):
     def at_once(self, *args):
         raise KeyboardInterrupt
 
-    old = RandomForestClassifier(2, random_state=0).fit(X, Y)
+    old = RandomForestClassifier(2, random_state=0, backend="numpy").fit(X, Y)
     before = old.to_bytes()
     monkeypatch.setattr(builder._Growth, "__init__", at_once)
     with pytest.raises(KeyboardInterrupt):

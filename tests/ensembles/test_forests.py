@@ -270,3 +270,11 @@ def test_a_random_tree_alone_is_one_of_extra_trees():
     other = DecisionTreeClassifier(splitter="random", random_state=1).fit(X, y)
     assert tree.to_bytes() != other.to_bytes()
     assert ExtraTreesClassifier(1).fit(X, y).estimators_[0].splitter == "random"
+
+
+def test_an_ensemble_is_a_sequence_of_its_trees():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    assert len(forest) == 3
+    assert [tree.to_bytes() for tree in forest] == [forest[at].to_bytes() for at in range(3)]
+    assert forest[-1].to_bytes() == forest.estimators_[2].to_bytes()

@@ -19,7 +19,7 @@ REAL = [
     (name, criterion)
     for name in ("iris", "wine", "breast_cancer", "digits")
     for criterion in ("gini", "entropy")
-] + [("diabetes", "squared_error")]
+] + [("diabetes", "squared_error"), ("diabetes", "poisson")]
 
 
 @dataclass

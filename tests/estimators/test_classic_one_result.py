@@ -61,7 +61,7 @@ WAYS = {
     "principal": {"subset_search": "principal"},
     "greedy": {"subset_search": "greedy"},
     "twoing": {"criterion": "twoing"},
-    "error": {"criterion": "error"},
+    "error": {"criterion": "error", "min_samples_category": 1},
     "surrogates": {"missing": "surrogate"},
     "subsets, divided": {"missing": "fractional"},
     "category": {"missing": "category"},
@@ -165,7 +165,9 @@ def test_five_thousand_levels(backend):
     )
     for options in ({}, {"nominal": "multiway"}, {"subset_search": "principal"}):
         ours, numpys = (
-            DecisionTreeClassifier(backend=name, max_depth=3, **options).fit(X, y)
+            DecisionTreeClassifier(
+                backend=name, max_depth=3, min_samples_category=1, **options
+            ).fit(X, y)
             for name in (backend.name, "numpy")
         )
         assert ours.to_bytes() == numpys.to_bytes()

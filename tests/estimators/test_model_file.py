@@ -582,3 +582,14 @@ def test_a_model_is_saved_with_nothing_of_the_machine(path):
     places = (b"numpy", b"device", b"histogram_budget", b"n_jobs", b"seconds")
     for word in (*places, os.fsencode(path.parent)):
         assert word not in path.read_bytes()
+
+
+@pytest.mark.parametrize("weight", [1e306, 5e-324])
+def test_a_model_of_huge_or_tiny_weights_comes_back(tmp_path, weight):
+    X, y = np.arange(8.0)[:, None], [0, 0, 1, 1, 0, 1, 0, 1]
+    tree = DecisionTreeClassifier().fit(X, y, np.full(8, weight))
+    tree.save(tmp_path / "model")
+    found = gputree.load(tmp_path / "model")
+    assert found.to_bytes() == tree.to_bytes()
+    assert found.feature_importances_.tolist() == [1.0]
+    np.testing.assert_array_equal(found.predict(X), y)

@@ -45,6 +45,8 @@ class Case:
         if self.kind is DecisionTreeRegressor:
             y = signal[:, None] + rng.normal(size=(n_rows, self.n_outputs))
             y = y[:, 0] if self.n_outputs == 1 else y * [1.0, 1e4]
+            if self.params.get("criterion") == "poisson":
+                y = np.maximum(np.rint(y), 0.0)
         if self.has_missing:
             X[rng.random(X.shape) < 0.2] = np.nan
         weight = rng.choice([0.0, 0.3, 1.0, 7.25], n_rows) if self.is_weighted else None
@@ -82,6 +84,16 @@ CASES = {
     "regression-weights": regression(is_weighted=True, has_missing=True),
     "regression-best-first": regression(params={"max_leaf_nodes": 12}),
     "regression-wide-codes": regression(params=WIDE, n_rows=300, n_values=100_000),
+    "poisson": regression(params={"criterion": "poisson"}, is_weighted=True, has_missing=True),
+    "poisson-outputs": regression(params={"criterion": "poisson"}, n_outputs=2),
+    "poisson-levels": regression(params={**LEVELS, "criterion": "poisson"}, has_missing=True),
+    "poisson-surrogates": regression(
+        params={"criterion": "poisson", "missing": "surrogate"}, has_missing=True
+    ),
+    "poisson-random": regression(
+        params={"criterion": "poisson", "splitter": "random", "random_state": 3}
+    ),
+    "monotonic": regression(params={"monotonic_cst": [1, 1, 0, 0, 0, 0]}, has_missing=True),
     "outputs": regression(n_outputs=2),
     "levels": Case(params=LEVELS, has_missing=True),
     "levels-few": Case(params=LEVELS, n_values=8, is_weighted=True),
@@ -89,6 +101,11 @@ CASES = {
     "levels-draws": Case(params={**LEVELS, "max_features": 2, "random_state": 3}),
     "levels-best-first": Case(params={**LEVELS, "max_leaf_nodes": 15}, has_missing=True),
     "levels-regression": regression(params=LEVELS, has_missing=True),
+    "levels-rare": Case(params={**LEVELS, "min_samples_category": 9}, has_missing=True),
+    "levels-rare-classes": Case(
+        params={**LEVELS, "min_samples_category": 6}, is_weighted=True, n_values=12
+    ),
+    "levels-rare-regression": regression(params={**LEVELS, "min_samples_category": 9}),
     "fractions": Case(params={**LEVELS, "missing": "fractional"}, has_missing=True),
     "surrogates": Case(params={**LEVELS, "missing": "surrogate"}, has_missing=True),
     "surrogates-regression": regression(params={"missing": "surrogate"}, has_missing=True),

@@ -1,6 +1,7 @@
 """JSON holds a model without loss, and says what its schema says."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -89,3 +90,33 @@ def test_what_is_no_model_is_refused(change, message):
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(ModelFileError):
         gputree.from_json(text)
+
+
+def test_targets_of_leaves_come_back():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = gputree.RandomForestRegressor(3, keep_targets=True, random_state=0).fit(X, X[:, 0])
+    again = gputree.from_json(model.to_json())
+    assert again.to_bytes() == model.to_bytes()
+    assert (again.predict_quantile(X, 0.3) == model.predict_quantile(X, 0.3)).all()
+
+
+@pytest.mark.parametrize("dtype", ["<U400000000", "(100000000,)f8", "V400000000", "i4,f8", "M8[s]"])
+def test_a_short_text_takes_little_memory(dtype):
+    said = json.loads(gputree.DecisionTreeClassifier().fit([[0], [1]], ["a", "b"]).to_json())
+    said["classes"]["dtype"] = dtype
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="class labels"):
+        gputree.from_json(json.dumps(said))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**7
+
+
+@pytest.mark.parametrize(
+    ("version", "cure"), [(2, "newer gputree"), (0, "no gputree"), (True, "no")]
+)
+def test_another_version_is_named(version, cure):
+    said = json.loads(gputree.DecisionTreeClassifier().fit([[0], [1]], [0, 1]).to_json())
+    said["version"] = version
+    with pytest.raises(ModelFileError, match=f"has version {version}.*{cure}"):
+        gputree.from_json(json.dumps(said))

@@ -50,6 +50,14 @@ def test_seven_classes_by_every_formula(on_device, on_numpy, example, formula):
     assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 
+def test_counts_by_their_deviance(on_device, on_numpy, example):
+    X, label, values, _ = example(N_ROWS)
+    counts = np.maximum(np.rint(values * 2), 0.0) + label[:, None]
+    target = value_target(counts, None, is_counts=True)
+    options = {"formula": "deviance", "max_depth": 3}
+    assert on_device(X, target, **options) == on_numpy(X, target, **options)
+
+
 @pytest.mark.parametrize("kind", ["classes", "weighted numbers"])
 def test_codes_of_sixteen_bits(on_device, on_numpy, kind):
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gputree import DecisionTreeRegressor
+from gputree import DecisionTreeRegressor, ExtraTreesClassifier
 
 RNG = np.random.default_rng(0)
 
@@ -60,9 +60,34 @@ def test_values_without_a_middle(values):
         assert (tree.tree_.n_rows[1:] > 0).all()
 
 
-def test_missing_values_go_where_they_fit_better():
+def test_missing_values_go_to_either_side_alike():
+    """100 draws, to each side 50 +- 5, whatever would lower the impurity more."""
     X = np.r_[np.zeros(10), np.ones(10), np.full(10, np.nan)][:, None]
-    for like_low in (True, False):
-        y = np.r_[np.zeros(10), np.ones(10), np.full(10, 0.0 if like_low else 1.0)]
-        leaf = root(X, y, 0).apply([[0.0], [1.0], [np.nan]])
-        assert leaf[2] == leaf[0 if like_low else 1]
+    y = np.r_[np.zeros(10), np.ones(10), np.zeros(10)]
+    n_low = 0
+    for seed in range(100):
+        low, high, missing = root(X, y, seed).apply([[0.0], [1.0], [np.nan]])
+        assert low != high
+        n_low += missing == low
+    assert 30 < n_low < 70
+
+
+def test_one_known_value_is_divided_from_missing_ones():
+    """Every known value goes to child 0, also one above all that the node has seen."""
+    X = np.r_[np.full(10, 3.0), np.full(6, np.nan)][:, None]
+    y = np.r_[np.zeros(10), np.ones(6)]
+    for seed in range(4):
+        tree = root(X, y, seed)
+        assert tree.apply(X).tolist() == [1] * 10 + [2] * 6
+        assert tree.tree_.n_rows.tolist() == [16, 10, 6]
+        assert tree.apply([[-5.0], [1e9], [np.inf]]).tolist() == [1, 1, 1]
+
+
+def test_rows_of_extra_trees_end_in_the_leaf_that_counted_them():
+    X = RNG.integers(0, 3, (300, 4)).astype(float)
+    X[RNG.random(X.shape) < 0.3] = np.nan
+    forest = ExtraTreesClassifier(3, random_state=0).fit(X, RNG.integers(0, 2, 300))
+    for member in forest.estimators_:
+        tree = member.tree_
+        ended = np.bincount(member.apply(X), minlength=tree.n_nodes)
+        assert np.array_equal(ended[tree.is_leaf], tree.n_rows[tree.is_leaf])

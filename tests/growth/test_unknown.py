@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gputree import C45Classifier, CARTClassifier, CARTRegressor, DecisionTreeClassifier
-from gputree.backends.contract import Moves
-from gputree.data.target import class_target
-from gputree.dtypes import SLOT, STAY
-from gputree.growth.unknown import Divided
+from gputree.dtypes import STAY
+from gputree.shares import divided
 
 pd = pytest.importorskip("pandas")
 
@@ -69,39 +66,20 @@ def test_a_melon_without_texture_is_predicted_by_all_branches(melons):
     assert model.predict_proba(blind)[0] == pytest.approx(model.tree_.value[0] / 17)
 
 
-def fractions(n_known, weight, n_staying):
-    """Copies of staying rows below one node with so much known weight in each child."""
-    weight = np.array(weight, np.int64)
-    n = len(weight)
-    target = class_target(np.zeros(n, np.int64), 2, np.ones(n), divides_rows=True)
-    target = SimpleNamespace(weight=weight, channels=target.channels)
-    divided = Divided(target)
-    moves = Moves(
-        node=np.array([0]),
-        feature=np.array([0]),
-        first_child=np.array([1]),
-        n_children=np.array([len(n_known)]),
-        start=np.array([0]),
-        table=np.zeros(1, SLOT),
-    )
-    sums = np.zeros((1 + len(n_known), 3), np.int64)
-    sums[1:, 0] = n_known
-    draft = SimpleNamespace(channels=target.channels, sums=sums)
-    return divided._copies(np.arange(n), np.array([n_staying]), moves, draft)
-
-
 @given(
     st.lists(st.integers(0, 2**40), min_size=2, max_size=6).filter(any),
     st.lists(st.integers(1, 2**48), min_size=1, max_size=5),
 )
 def test_the_parts_of_a_row_add_up_to_the_row_exactly(known, weight):
-    row, child, part = fractions(known, weight, len(weight))
+    """Below one node with so much known weight in each child."""
+    group = np.zeros(len(weight), np.int64)
+    row, child, part = divided(np.array(weight), group, np.array(known), np.array([len(known)]))
     assert np.bincount(row, part, minlength=len(weight)).astype(np.int64).tolist() == weight
     assert (part > 0).all()
-    assert set(child.tolist()) <= {1 + at for at, own in enumerate(known) if own}
+    assert set(child.tolist()) <= {at for at, own in enumerate(known) if own}
     share = np.array(known) / sum(known)
     for each, below, own in zip(row, child, part, strict=True):
-        assert abs(own - weight[each] * share[below - 1]) <= 1.01 + weight[each] * 1e-12
+        assert abs(own - weight[each] * share[below]) <= 1.01 + weight[each] * 1e-12
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -164,8 +142,7 @@ def test_a_surrogate_is_the_cut_that_agrees_most():
     tree = cart(max_depth=1).fit(X, Y).tree_
     assert (tree.feature[0], tree.threshold[0]) == (0, 5.5)
     assert tree.n_surrogates.tolist() == [1, 0, 0]
-    # z <= 5.5 sends four of five with the left child and both others with the right one. The rows
-    # between which the cut lies are those with a known x.
+    # z <= 5.5 sends four of five with the left child and both others with the right one.
     assert (tree.surrogate_feature[0], tree.surrogate_threshold[0]) == (1, 5.5)
     assert tree.surrogate_slot[0] == 0
     assert tree.surrogate_agreement[0] == pytest.approx(6 / 7)
@@ -184,6 +161,19 @@ def test_rows_follow_surrogates_and_then_the_larger_child_in_prediction():
     rows = [[NAN, 5], [NAN, 6], [NAN, NAN], [0, 9], [9, 0]]
     assert model.apply(rows).tolist() == [1, 2, 1, 1, 2]
     assert model.predict(rows).tolist() == [0, 1, 0, 0, 1]
+
+
+def test_a_surrogate_has_no_value_of_the_node_between_its_sides():
+    """Rows without x, z = 4 and 5, have no say in the cut, but it lies below both, as in rpart.
+
+    So these rows are on the same side in training and in prediction.
+    """
+    rows = np.array([[1, 1], [2, 2], [3, 3], [7, 7], [8, 8], [9, 9], [NAN, 5], [NAN, 4]])
+    model = cart(max_depth=1).fit(rows, [0, 0, 0, 1, 1, 1, 0, 1])
+    tree = model.tree_
+    assert (tree.threshold[0], tree.surrogate_threshold[0]) == (5.0, 3.5)
+    assert tree.n_rows.tolist() == [8, 3, 5]
+    assert model.apply(rows).tolist() == [1, 1, 1, 2, 2, 2, 2, 2]
 
 
 def test_a_surrogate_may_be_turned_round():

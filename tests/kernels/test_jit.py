@@ -1,19 +1,101 @@
 """Compiling: with and without a place for machine code, and its time."""
 
+import errno
+import signal
+import threading
+
 import numba
+import pytest
+from numba.core.caching import FunctionCache
 
 from gputree import DecisionTreeClassifier
 from gputree.kernels.cpu import jit
+from gputree.kernels.undisturbed import Abandoned, no_longer_than, undisturbed
+
+
+def add_one(x):
+    return x + 1
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
 
 
 def test_a_kernel_compiles_where_no_cache_can_be_written(monkeypatch):
-    def njit(**options):
-        if options.pop("cache", False):
-            raise RuntimeError("cannot cache function: no locator available")
-        return numba.njit(**options)
+    def refuse(function):
+        raise RuntimeError("cannot cache function: no locator available")
 
-    monkeypatch.setattr(jit, "njit", njit)
-    assert jit.kernel(lambda x: x + 1)(1) == 2
+    monkeypatch.setattr(jit, "Cache", refuse)
+    assert jit.kernel(add_one)(1) == 2
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [lambda code: code[:-7], lambda code: b"", lambda code: b"\xff"])
+def test_damaged_machine_code_is_compiled_anew_and_kept(folder, suffix, damage):
+    jit.kernel(add_one)(1)
+    (file,) = folder.rglob(f"*.{suffix}")
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.warns(UserWarning, match=r"cannot be read, so it is compiled anew \(\w+Error\)"):
+        assert jit.kernel(add_one)(1) == 2
+    again = jit.kernel(add_one)
+    assert again(1) == 2
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_kernel_compiles_where_its_cache_has_gone(folder):
+    compiled = jit.kernel(add_one)
+    (within,) = folder.iterdir()
+    within.rmdir()
+    within.write_text("no folder any more")
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR can name another folder"):
+        assert compiled(1) == 2
+
+
+def test_a_kernel_compiles_where_its_machine_code_cannot_be_kept(folder, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(FunctionCache, "save_overload", refuse)
+    with pytest.warns(UserWarning, match="cannot be written, so every process compiles it again"):
+        assert jit.kernel(add_one)(1) == 2
+
+
+def test_an_interrupt_leaves_the_compiler_to_its_work():
+    """It reaches the caller at once. In the middle of compiling it would leave locks taken."""
+    is_begun, may_end, seen = threading.Event(), threading.Event(), []
+
+    @undisturbed
+    def compile():
+        is_begun.set()
+        may_end.wait(timeout=20)
+        seen.append(threading.current_thread())
+
+    def interrupt():
+        is_begun.wait(timeout=20)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        compile()
+    assert not seen
+    may_end.set()
+    compile()  # the next one waits for it
+    assert len(seen) == 2
+    assert threading.main_thread() not in seen
+
+
+def test_helpers_that_nobody_waits_for_do_not_wait_for_the_compiler():
+    may_end = threading.Event()
+    with no_longer_than(lambda: False), pytest.raises(Abandoned):
+        undisturbed(may_end.wait)(20)
+    may_end.set()
+
+
+def test_errors_of_undisturbed_work_reach_the_caller():
+    with pytest.raises(ZeroDivisionError):
+        undisturbed(divmod)(1, 0)
 
 
 def test_the_time_of_compiling_is_kept():

@@ -483,13 +483,33 @@ def test_a_write_of_something_else_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_content_reaches_the_disk_before_the_name(tmp_path, monkeypatch):
+@pytest.mark.skipif(os.name == "nt", reason="Windows opens no folders")
+def test_the_content_reaches_the_disk_before_the_name_and_the_name_does_too(tmp_path, monkeypatch):
     said = []
     real_fsync, real_replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda fd: (said.append("fsync"), real_fsync(fd)))
+
+    def fsync(descriptor):
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        said.append("folder" if is_folder else "content")
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "replace", lambda a, b: (said.append("replace"), real_replace(a, b)))
     store.write(tmp_path / "model", b"x")
-    assert said == ["fsync", "replace"]
+    assert said == ["content", "replace", "folder"]
+
+
+def test_a_folder_that_cannot_be_synced_does_not_fail_a_save(tmp_path, monkeypatch):
+    real_fsync = os.fsync
+
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError("not here")
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    store.write(tmp_path / "model", b"x")
+    assert (tmp_path / "model").read_bytes() == b"x"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX")

@@ -1,7 +1,7 @@
 """Ctrl-C while compiled code runs.
 
-numba tells of an interruption that comes while it hands over results as a SystemError, whose cause
-is the KeyboardInterrupt.
+numba tells of an interruption that comes while it makes arrays of what a kernel returns as a
+SystemError, whose cause is the KeyboardInterrupt.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def interruptions_as_such() -> Iterator[None]:
 
     Examples
     --------
-    >>> from gputree.ensembles.interrupts import interruptions_as_such
+    >>> from gputree.backends.interrupts import interruptions_as_such
     >>> try:
     ...     with interruptions_as_such():
     ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()

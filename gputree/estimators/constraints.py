@@ -18,14 +18,15 @@ def read_constraints(
     monotonic_cst: Any, interaction_cst: Any, dataset: Dataset
 ) -> Constraints | None:
     """The constraints of a fit; None where there are none."""
-    monotone = _monotone(monotonic_cst, dataset)
+    monotone = read_ways(monotonic_cst, dataset)
     groups = _groups(interaction_cst, dataset)
     if groups is None and not monotone.any():
         return None
     return Constraints(monotone, groups)
 
 
-def _monotone(given: Any, dataset: Dataset) -> HostArray:
+def read_ways(given: Any, dataset: Dataset) -> HostArray:
+    """Which way predictions may go with each column: 1, -1, or 0 for both."""
     names, n = dataset.schema.names, dataset.n_features
     way = np.zeros(n, np.int64)
     if given is None:
@@ -34,14 +35,16 @@ def _monotone(given: Any, dataset: Dataset) -> HostArray:
         for name, value in given.items():
             if name not in names:
                 raise ValueError(f"monotonic_cst has {name!r}, which is no column of X")
-            way[names.index(name)] = _way(value)
+            way[names.index(name)] = _way(value, given)
     else:
         listed = _list(given, "monotonic_cst", "a way for each column, or a dict")
         if len(listed) != n:
             raise ValueError(
-                f"monotonic_cst has {len(listed)} entries; X has {n} columns, and each needs one"
+                f"monotonic_cst has shape {len(listed)} but the input data X has {n} features. "
+                "Each column needs an entry"
             )
-        way[:] = [_way(value) for value in listed]
+        plain = np.asarray(listed).tolist()
+        way[:] = [_way(value, plain) for value in plain]
     for at in np.flatnonzero(way).tolist():
         if dataset.bins.features[at].kind is Kind.NOMINAL:
             raise ValueError(
@@ -50,9 +53,12 @@ def _monotone(given: Any, dataset: Dataset) -> HostArray:
     return way
 
 
-def _way(value: Any) -> int:
+def _way(value: Any, given: Any) -> int:
     if value not in WAYS:
-        raise ValueError(f"monotonic_cst has {value!r}; 1 (rising), -1 (falling) or 0 is needed")
+        raise ValueError(
+            "monotonic_cst must be None or an array-like of -1, 0 or 1. It may also be a dict of "
+            f"names and such numbers: 1 is rising, -1 falling. It has {value} in {given}"
+        )
     return int(value)
 
 

@@ -1,0 +1,98 @@
+"""The door to compiled code, which looks things up without asking whether they are there.
+
+Files are checked when they are read (`tree.check`); here it is asked once more, and only what could
+lead out of an array. Knows trees and tables; must not know where they come from.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from gputree.data.table import Table
+from gputree.dtypes import STAY, HostArray
+from gputree.tree.stack import Stack
+from gputree.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What trees take for granted of a table."""
+
+    n_features: int  # at least
+    most_levels: dict[int, int]  # by feature: how many numbers of levels may be looked up
+
+
+# Kept as long as the trees are, which predict many times and never change.
+_NEEDS: WeakKeyDictionary[Tree | Stack, Needs] = WeakKeyDictionary()
+
+
+def check_tree_walk(tree: Tree, table: Table) -> None:
+    """Raise ValueError unless rows of the table can walk the tree without leaving its arrays."""
+    needs = _NEEDS.get(tree)
+    if needs is None:
+        needs = _NEEDS[tree] = _needs(tree)
+    _check_table(needs, table)
+
+
+def check_walk(stack: Stack, table: Table) -> None:
+    """The same for all trees of a stack."""
+    needs = _NEEDS.get(stack)
+    if needs is None:
+        n_nodes = sum(tree.n_nodes for tree in stack.trees)
+        if stack.value.ndim != 2 or len(stack.value) != n_nodes:
+            raise ValueError(f"values of shape {stack.value.shape} for {n_nodes} nodes of trees")
+        needs = _NEEDS[stack] = _joined(_needs(tree) for tree in stack.trees)
+    _check_table(needs, table)
+
+
+def check_outputs(stack: Stack, n_outputs: int) -> None:
+    """Raise ValueError unless all that the trees add to is among so many outputs."""
+    column = stack.column
+    is_right = len(column) == stack.n_trees and column.min() >= 0
+    if not is_right or int(column.max()) + stack.width > n_outputs:
+        raise ValueError(
+            f"{stack.n_trees} trees add {stack.width} values each, from outputs {column.min()} to "
+            f"{column.max()} on; there are {n_outputs} outputs"
+        )
+
+
+def _needs(tree: Tree) -> Needs:
+    names = [name for name in Tree.DTYPES if name not in Tree.OTHERS]
+    if any(len(getattr(tree, name)) != tree.n_nodes for name in names):
+        raise ValueError("the arrays of a tree differ in length")
+    first, n = tree.first_child.astype(np.int64), tree.n_children.astype(np.int64)
+    inner, missing = ~tree.is_leaf, tree.missing_slot
+    # A child is numbered after its parent, so that every walk ends.
+    is_below = (first > np.arange(tree.n_nodes)) & (first + n <= tree.n_nodes)
+    is_right = np.where(inner, is_below & (n >= 2), (first < 0) & (n == 0))
+    is_right &= ~inner | ((tree.feature >= 0) & ((missing < n) | (missing == STAY)))
+    if not is_right.all():
+        raise ValueError(f"node {int(is_right.argmin())} of a tree leads out of the tree")
+    return Needs(int(tree.feature.max(initial=-1)) + 1, _most_levels(tree, inner))
+
+
+def _most_levels(tree: Tree, inner: HostArray) -> dict[int, int]:
+    by_level = np.flatnonzero(inner & (tree.level_start >= 0))
+    feature, room = tree.feature[by_level], len(tree.level_slot) - tree.level_start[by_level]
+    return {each: int(room[feature == each].min()) for each in np.unique(feature).tolist()}
+
+
+def _joined(every: Iterable[Needs]) -> Needs:
+    n_features, most_levels = 0, dict[int, int]()
+    for needs in every:
+        n_features = max(n_features, needs.n_features)
+        for feature, most in needs.most_levels.items():
+            most_levels[feature] = min(most, most_levels.get(feature, most))
+    return Needs(n_features, most_levels)
+
+
+def _check_table(needs: Needs, table: Table) -> None:
+    if table.n_features < needs.n_features:
+        raise ValueError(f"a tree tests column {needs.n_features - 1} of {table.n_features}")
+    for feature, most in needs.most_levels.items():
+        levels = table.columns[feature].levels
+        # One more: the number of a level that nobody has seen at fit.
+        if levels is None or len(levels) + 1 > most:
+            raise ValueError(f"a tree does not know all levels of column {feature}")

@@ -1,0 +1,40 @@
+"""Weights as whole numbers, and their division, so that no sum depends on its order."""
+
+import numpy as np
+
+from gputree.dtypes import SUM, TOTAL_BITS, HostArray
+from gputree.runs import begins, owners, spread_out, within
+
+
+def exponent_of(x: float) -> int:
+    """The smallest e with x < 2**e."""
+    return int(np.frexp(x)[1])
+
+
+def fine_weights(weight: HostArray) -> tuple[HostArray, int]:
+    """Weights times 2**shift as integers, and the largest shift there is room for."""
+    shift = TOTAL_BITS - 2 - exponent_of(len(weight)) - exponent_of(weight.max(initial=0.0))
+    return np.rint(np.ldexp(weight, shift)).astype(SUM), shift
+
+
+def divided(
+    weight: HostArray, group: HostArray, known: HostArray, n_members: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Divide whole weights among the members of their groups, in proportion to what these have.
+
+    `known` is what each member has, group by group, and `n_members` how many a group has; a group
+    that is asked for has something. Which weight, member and part, for all parts that are not 0.
+    """
+    first = begins(n_members)
+    before = np.repeat(begins(known)[first], n_members)
+    total = np.repeat(np.add.reduceat(known, first), n_members)
+    # Of what a group has, the share of its members up to each of them.
+    share = (np.cumsum(known) - before) / np.maximum(total, 1)
+    n_parts = n_members[group]
+    item, number = owners(n_parts), within(n_parts)
+    member = spread_out(first[group], n_parts)
+    # Rounding what has been given so far, not each part, gives away exactly the whole.
+    given = np.rint(weight[item].astype(np.float64) * share[member]).astype(SUM)
+    part = given - np.where(number > 0, np.append(0, given[:-1]), 0)
+    some = part > 0
+    return item[some], member[some], part[some]
