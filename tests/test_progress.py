@@ -14,6 +14,13 @@ class Terminal(io.StringIO):
     def isatty(self):
         return True
 
+    def wait_for(self, text):
+        """Wait until a line with this text is written."""
+        end = time.monotonic() + 60
+        while text not in self.getvalue():
+            assert time.monotonic() < end, f"{text!r} is not in {self.getvalue()!r}"
+            time.sleep(0.005)
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
@@ -24,16 +31,17 @@ def impatient(monkeypatch):
 def test_long_work_is_told_on_a_terminal_and_the_line_is_gone_afterwards():
     stream = Terminal()
     with Waiting("reading", stream=stream) as line:
-        time.sleep(0.1)
+        stream.wait_for("reading: ")
         line.detail = "3/5 trees"
-        time.sleep(0.1)
+        stream.wait_for("3/5 trees")
     text = stream.getvalue()
     assert re.search(r"\r\x1b\[Kreading: \d\.\d s", text)
     assert re.search(r"\r\x1b\[Kreading: 3/5 trees, \d\.\d s", text)
     assert text.endswith("\r\x1b[K")
 
 
-def test_short_work_is_not_told():
+def test_short_work_is_not_told(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 60.0)
     stream = Terminal()
     with Waiting("reading", stream=stream):
         pass
@@ -53,7 +61,7 @@ def test_an_error_ends_the_line():
 
     def fail():
         with Waiting("reading", stream=stream):
-            time.sleep(0.1)
+            stream.wait_for("reading: ")
             raise KeyError
 
     with pytest.raises(KeyError):

@@ -95,10 +95,10 @@ class SeparatedFile(TableFile):
 
     def _survey(self) -> None:
         """Learn from all rows of what kind each column is, and how many rows there are."""
-        # pyarrow fails on such a file while a thread of its own reads on, perhaps into the end of
-        # the process.
         if next(islice(self._rows(), 1, None), None) is None:
             raise ValueError(f"{self.path} has a header but no rows; add rows below it")
+        if self._n_quotes() % 2:  # pyarrow takes the end of a file for the end of a quote
+            self._check_rows()
         while True:
             try:
                 self._survey_blocks()
@@ -166,22 +166,37 @@ class SeparatedFile(TableFile):
             null_values=MISSING,
             strings_can_be_null=True,
         )
+        try:
+            with self._source() as source, csv.open_csv(source, read, parse, as_types) as batches:
+                yield from batches
+        except pyarrow.ArrowInvalid as error:
+            if "straddling" in str(error):
+                raise _LongRowError from error
+            if "conversion error to double" in str(error):
+                raise _NoNumberError from error
+            self._explain(str(error))
+        except (UnicodeDecodeError, EOFError, OSError) as error:
+            self._explain(str(error))
+
+    def _source(self) -> Any:
+        """The bytes of the file, read without Python.
+
+        A thread of pyarrow reads ahead and is not waited for when parsing fails. If it called
+        Python it could do so at the end of the process, which aborts the process.
+        """
+        import pyarrow
+
+        return pyarrow.input_stream(str(self.path), compression="gzip" if self._is_gzip else None)
+
+    def _n_quotes(self) -> int:
         with gzip.open(self.path) if self._is_gzip else open(self.path, "rb") as file:
-            counted = _Counted(file)
+            n_quotes = 0
             try:
-                source = pyarrow.PythonFile(counted, mode="r")
-                with csv.open_csv(source, read, parse, as_types) as batches:
-                    yield from batches
-            except pyarrow.ArrowInvalid as error:
-                if "straddling" in str(error):
-                    raise _LongRowError from error
-                if "conversion error to double" in str(error):
-                    raise _NoNumberError from error
+                while block := file.read(SMALLEST_BLOCK):
+                    n_quotes += block.count(QUOTE)
+            except (EOFError, OSError) as error:
                 self._explain(str(error))
-            except (UnicodeDecodeError, EOFError, OSError) as error:
-                self._explain(str(error))
-        if counted.n_quotes % 2:  # pyarrow takes the end of a file for the end of a quote
-            self._check_rows()
+        return n_quotes
 
     # Mistakes
 
@@ -207,29 +222,3 @@ class _LongRowError(Exception):
 
 class _NoNumberError(Exception):
     """A cell is not the number it was taken for."""
-
-
-class _Counted:
-    """A file that counts the quotes that are read from it."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self.n_quotes = 0
-        self.closed = False
-
-    def read(self, n: int = -1) -> bytes:
-        content: bytes = self._file.read(n)
-        self.n_quotes += content.count(QUOTE)
-        return content
-
-    def tell(self) -> int:
-        return int(self._file.tell())
-
-    def seekable(self) -> bool:
-        return False
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.closed = True
