@@ -108,11 +108,12 @@ class Growing:
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
-        whole = self._grow_whole([target], [rules])
+        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
+        start = Start.of(backend, data, bins, target)
+        whole = self._grow_whole([start], [rules])
         if whole is not None:
             return self._finished(whole[0], target, rules)
-        dataset = self.dataset
-        grown = grow(self.backend, dataset.data, dataset.bins, target, rules, self.budget)
+        grown = grow(backend, data, bins, target, rules, self.budget, start)
         return self._finished(grown, target, rules)
 
     def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:
@@ -132,27 +133,24 @@ class Growing:
 
     def _grow_alike(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
         """Trees of the same rules but for the seed; None where they cannot share their growth."""
-        whole = self._grow_whole(targets, rules)
-        if whole is not None:
-            return whole
         backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
+        if backend.grows_whole:
+            starts = [Start.of(backend, data, bins, target) for target in targets]
+            whole = self._grow_whole(starts, rules)
+            if whole is not None:
+                return whole
         seeds = [own.seed for own in rules]
         are_alike = all(target.channels == targets[0].channels for target in targets)
         if len(targets) == 1 or not are_alike or not can_grow_together(rules[0]):
             return None
         return grow_together(backend, data, bins, targets, rules[0], seeds, self.budget)
 
-    def _grow_whole(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
+    def _grow_whole(self, starts: list[Start], rules: list[Rules]) -> list[Grown] | None:
         """The same by the backend alone; None where it has no way to."""
-        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
-        if not backend.grows_whole:
+        if not self.backend.grows_whole:
             return None
-        starts = [
-            Start(backend.begin(data, bins, target), target.channels, target.totals)
-            for target in targets
-        ]
         seeds = [own.seed for own in rules]
-        return grow_whole(backend, starts, bins, rules[0], seeds, self.budget)
+        return grow_whole(self.backend, starts, self.dataset.bins, rules[0], seeds, self.budget)
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules

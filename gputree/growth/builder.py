@@ -5,6 +5,7 @@ Knows trees and the contract; must not know devices, arrays on devices, or formu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -53,12 +54,26 @@ class Start:
     n_rows: int = 0  # where the channels do not tell
     keys: HostArray | None = None  # (roots,) what draws follow from; None: the seed of the rules
 
+    @classmethod
+    def of(cls, backend: Backend, data: Data, bins: Bins, target: Target) -> Self:
+        """All rows of a target that have a weight, at one root."""
+        return cls(backend.begin(data, bins, target), target.channels, target.totals)
+
 
 def grow(
-    backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
+    backend: Backend,
+    data: Data,
+    bins: Bins,
+    target: Target,
+    rules: Rules,
+    budget: int,
+    start: Start | None = None,
 ) -> Grown:
-    """Grow one tree; `budget` bounds the bytes of histograms and never changes the tree."""
-    start = Start(backend.begin(data, bins, target), target.channels, target.totals)
+    """Grow one tree; `budget` bounds the bytes of histograms and never changes the tree.
+
+    `start` is `Start.of` the same table and target, where a caller has it already.
+    """
+    start = start or Start.of(backend, data, bins, target)
     fractions = None
     if rules.missing == "fractional" and has_missing(bins):
         fractions = Fractions(backend, data, bins, target, start.rows)

@@ -27,7 +27,11 @@ def shorter(case):
     for place in range(n_columns if n_columns > 1 else 0):
         columns = case.columns[:place] + case.columns[place + 1 :]
         categorical = [at - (at > place) for at in case.categorical if at != place]
-        yield replace(case, columns=columns, categorical=categorical)
+        params = dict(case.params)
+        if "monotonic_cst" in params:
+            ways = params["monotonic_cst"]
+            params["monotonic_cst"] = ways[:place] + ways[place + 1 :]
+        yield replace(case, columns=columns, categorical=categorical, params=params)
     for name in case.params:
         if name not in ("estimator", "tree", "n_estimators"):
             yield replace(case, params={k: v for k, v in case.params.items() if k != name})

@@ -26,12 +26,13 @@ LEVELS = {
     "nominal": ["subset", "subset", "multiway"],
     "subset_search": ["auto", "exact", "ordered"],
     "max_exact_levels": [10, 2, 0],
+    "min_samples_category": ["auto", 1, 2, 4],
 }
 CLASSES = {
     "criterion": ["gini", "entropy", "error", "twoing", "gain_ratio"],
     "class_weight": [None, None, "balanced"],
 }
-NUMBERS = {"criterion": ["squared_error", "friedman_mse"]}
+NUMBERS = {"criterion": ["squared_error", "friedman_mse", "poisson"]}
 PRUNED = {
     "pruning": [None, None, "pessimistic", "error_based", "minimum_error", "pre"],
 }
@@ -56,7 +57,9 @@ BOOSTED = {
     "max_bins": [255, 2, 16],
     "early_stopping": [False, False, True],
     "missing": ["direction", "category"],
+    "min_samples_category": ["auto", 1, 2, 4],
 }
+MONOTONE = ("DecisionTree", "RandomForest", "GradientBoosting")  # estimators with constraints
 SPACE = {
     "DecisionTreeClassifier": TREE
     | GROWN
@@ -126,6 +129,9 @@ def draw(seed):
     if name == "ID3Classifier":
         categorical = list(range(len(columns)))
         columns = [_levels(rng, n_rows) for _ in columns]
+    if name.startswith(MONOTONE) and rng.random() < 0.15:
+        ways = rng.integers(-1, 2, len(columns)).tolist()
+        params["monotonic_cst"] = [0 if at in categorical else way for at, way in enumerate(ways)]
     y = _target(rng, n_rows, columns, params, is_classes="Classifier" in name)
     return Case(name, params, columns, categorical, dtype, y, _weight(rng, n_rows))
 
@@ -197,7 +203,7 @@ def _stepped(value, n_steps, dtype):
 
 
 def _levels(rng, n_rows):
-    n_levels = int(rng.choice([1, 2, 3, 7, 30]))
+    n_levels = int(rng.choice([1, 2, 3, 7, 30, 60]))
     return [int(value) for value in rng.integers(0, n_levels, n_rows)]
 
 
@@ -209,7 +215,7 @@ def _target(rng, n_rows, columns, params, *, is_classes):
         n_classes = int(rng.choice([1, 2, 2, 3, 5]))
         return [int(value) for value in ((rank + noise) * n_classes).astype(int) % n_classes]
     scale = float(rng.choice([1.0, 1.0, 1e-200, 1e12, 0.0]))
-    if params.get("loss") == "poisson":
+    if "poisson" in (params.get("loss"), params.get("criterion")):
         return [int(value) for value in np.floor((rank + noise) * 4)]
     found = (rank + noise) * scale
     if rng.random() < 0.2:

@@ -153,6 +153,8 @@ def with_rows_repeated(case, right):
         return None
     if case.estimator.startswith("CART") or case.params.get("class_weight"):
         return None  # balanced classes are counted by rows, as in scikit-learn
+    if _pools_categories(case):
+        return None
     if case.is_classifier and {y for y, w in zip(case.y, case.weight, strict=True) if w} != set(
         case.y
     ):
@@ -160,7 +162,7 @@ def with_rows_repeated(case, right):
     often = [row for row, w in enumerate(case.weight) for _ in range(int(w))]
     repeated = case.take(often)
     found = plain(Case(**{**vars(repeated), "weight": None}))
-    return _alike(right, found, case.X(), rtol=1e-9)
+    return _alike(right, found, _rows_known_to(repeated, case), rtol=1e-9)
 
 
 def without_rows_of_no_weight(case, right):
@@ -169,10 +171,38 @@ def without_rows_of_no_weight(case, right):
         return None
     if case.params.get("class_weight"):
         return None  # balanced classes are counted by rows, as in scikit-learn
+    if _pools_categories(case):
+        return None  # how many categories a column has depends on all of its rows
     kept = [row for row, w in enumerate(case.weight) if w > 0]
     if {case.y[row] for row in kept} != set(case.y) and case.is_classifier:
         return None  # a class would be missing
-    return _alike(right, plain(case.take(kept)), case.X())
+    less = case.take(kept)
+    return _alike(right, plain(less), _rows_known_to(less, case))
+
+
+def _pools_categories(case):
+    """Whether categories may be one together because few rows have them."""
+    least = case.params.get("min_samples_category", "auto")
+    if least == "auto":
+        return any(len(set(case.columns[place])) > 32 for place in case.categorical)
+    return least > 1 and bool(case.categorical)
+
+
+def _rows_known_to(less, case):
+    """Rows without categories that only the larger table has.
+
+    A model knows the categories of its table, also those that only rows of weight 0 have.
+    """
+    known = [set(less.columns[place]) | {None} for place in case.categorical]
+    rows = [
+        row
+        for row in range(case.n_rows)
+        if all(
+            case.columns[place][row] in own
+            for place, own in zip(case.categorical, known, strict=True)
+        )
+    ]
+    return case.X()[rows]
 
 
 def from_a_dataset(case, right):
