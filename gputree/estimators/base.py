@@ -377,7 +377,8 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 "classes or one output"
             )
         way = read_ways(self.monotonic_cst, dataset)
-        return Constraints(way, is_of_means=True) if way.any() else None
+        has_one_class = channels.is_classes and channels.n_scored == 1  # its share is always 1
+        return Constraints(way, is_of_means=True) if way.any() and not has_one_class else None
 
     def _ratio(self, dataset: Dataset) -> RatioRules:
         n_levels = np.array([len(levels or ()) for levels in dataset.schema.levels])

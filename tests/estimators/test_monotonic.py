@@ -95,3 +95,9 @@ def test_more_than_one_value_has_no_way(table):
         gputree.DecisionTreeRegressor(monotonic_cst=WAYS).fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="multiclass"):
         gputree.DecisionTreeClassifier(monotonic_cst=WAYS).fit(X, np.digitize(y, [0, 1]))
+
+
+def test_one_class_keeps_every_constraint(table):
+    X, _ = table
+    model = gputree.DecisionTreeClassifier(monotonic_cst=WAYS).fit(X, np.zeros(len(X), int))
+    assert (model.predict_proba(X) == 1.0).all()

@@ -33,7 +33,7 @@ def shorter(case):
             params["monotonic_cst"] = ways[:place] + ways[place + 1 :]
         yield replace(case, columns=columns, categorical=categorical, params=params)
     for name in case.params:
-        if name not in ("estimator", "tree", "n_estimators"):
+        if name not in ("estimator", "tree", "n_estimators", "random_state"):
             yield replace(case, params={k: v for k, v in case.params.items() if k != name})
     if case.params.get("n_estimators", 1) > 1:
         yield replace(case, params={**case.params, "n_estimators": 1})

@@ -46,6 +46,7 @@ class Case:
             or "Bagging" in self.estimator
             or self.estimator.startswith("AdaBoost")
             or bool(given.get("bootstrap"))
+            or given.get("max_samples") is not None
             or given.get("subsample", 1.0) < 1.0
             or bool(given.get("early_stopping"))
             or self.draws_by_place
