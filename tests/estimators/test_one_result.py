@@ -19,7 +19,7 @@ from gputree import (
 from gputree.tree import store
 
 BACKENDS = ["numba", "array_api_strict", "torch"]  # NumPy is what they are compared with
-EVERY_BUDGET = [1, 5_000, 60_000, 1_000_000, 2**45]
+EVERY_BUDGET = [1, 60_000, 2**45]
 
 
 @dataclass
@@ -204,6 +204,7 @@ TABLES = {
     "torch-float64": lambda X: pytest.importorskip("torch").from_numpy(X.astype(np.float64)),
 }
 NUMBERS_ONLY = ("strict", "torch", "torch-float64")
+READ = ("weights", "missing", "wide-codes", "outputs", "levels", "c45")  # cases, read in all ways
 FRAMES = {
     "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
     "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
@@ -211,6 +212,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.parametrize("case", READ, indirect=True)
 @pytest.mark.parametrize("table", TABLES)
 def test_the_kind_of_array_does_not_change_the_model(case, expected, table):
     if "categorical_features" in case.params and table in NUMBERS_ONLY:
@@ -219,6 +221,7 @@ def test_the_kind_of_array_does_not_change_the_model(case, expected, table):
     assert case.fit(TABLES[table](X), y, weight).to_bytes() == expected
 
 
+@pytest.mark.parametrize("case", READ, indirect=True)
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_data_frame_adds_nothing_but_names(case, expected, frame):
     X, y, weight = case.table()
