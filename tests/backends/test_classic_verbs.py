@@ -21,13 +21,13 @@ NAN = np.nan
 ROOT = np.zeros(1, np.int64)
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        *("numpy", "numpy by sums", "numpy by rows", "array_api_strict", "torch"),
-        *("numba", "numba by sums", "numba by rows", "cuda"),
-    ],
-)
+HOSTS = [
+    *("numpy", "numpy by sums", "numpy by rows", "array_api_strict", "torch"),
+    *("numba", "numba by sums", "numba by rows"),
+]
+
+
+@pytest.fixture(scope="session", params=[*HOSTS, "cuda"])
 def backend(request):
     return opened(request.param)
 
@@ -216,9 +216,10 @@ def test_cells_come_in_the_order_asked_for(backend):
     assert_array_equal(*cells)
 
 
-# Levels.
+# Levels. A device gives their cells, and the host splits them: one case tells all of a device.
 
 
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 @pytest.mark.parametrize("is_multiway", [True, False])
 @pytest.mark.parametrize(
@@ -236,17 +237,26 @@ def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, for
     check_levels(backend, kind, missing, is_multiway, formula)
 
 
+@pytest.mark.parametrize("is_multiway", [True, False])
+def test_levels_of_a_device_are_split_as_numpy_does(is_multiway):
+    device = opened("cuda")
+    check_levels(device, "three weighted classes", "direction", is_multiway, "information")
+
+
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["two classes", "three weighted classes"])
 def test_twoing_of_levels_is_that_of_numpy(backend, kind):
     check_levels(backend, kind, "direction", is_multiway=False, formula="twoing")
 
 
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["counts", "weighted counts"])
 @pytest.mark.parametrize("missing", ["direction", "known"])
 def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
     check_levels(backend, kind, missing, is_multiway=False, formula="deviance")
 
 
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 def test_levels_with_few_rows_are_put_together_as_numpy_does(backend, kind, missing):
