@@ -16,7 +16,7 @@ from tests.fuzz.edits import edited
 from tests.fuzz.judge import judged
 from tests.fuzz.mutations import mutation
 
-CASES = 250  # of a process
+CASES = 2000  # of a process: starting one takes as long as hundreds of cases
 MOST_BYTES = 6 * 2**30  # of address space: a small file needs no more, compiled kernels included
 MOST_SECONDS = 120  # of a case, compilation and a busy machine included
 THOROUGH = 10  # one of so many models has to do all that a model can, others only predict
