@@ -94,6 +94,6 @@ def pytest_runtest_logreport(report):
 
 
 def reason(report) -> str:
-    """The last line of what went wrong, short."""
+    """What went wrong, in the words of the last exception."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    return (crash.message if crash else str(report.longrepr))[:1000]
+    return (crash.message if crash else str(report.longrepr))[:10_000]
