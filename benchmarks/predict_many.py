@@ -72,7 +72,7 @@ def our_stack(kind: str) -> Stack:
         weight = np.random.default_rng(seed).multinomial(n_rows, np.full(n_rows, 1 / n_rows))
         shape = {"max_depth": 6} if kind == "boosting" else {}
         model = DecisionTreeRegressor(max_features=0.5, random_state=seed, **shape)
-        trees.append(model.fit(X, y, weight).tree_)
+        trees.append(model.fit(X, y, weight).nodes_)
     return Stack.of(trees)
 
 

@@ -324,8 +324,8 @@ def _fit(backend: Backend, case: Case, size: Size, histogram_budget: int | None)
     # Batches of a level need a level of several nodes that are searched further.
     max_depth = size.max_depth + case.is_short_of_memory
     model = case.estimator(max_depth=max_depth, histogram_budget=histogram_budget).fit(data, y)
-    leaf = backend.apply(model.tree_, read_table(_unseen(X), like=model.schema_))
-    return Outcome(model.to_bytes(), model.tree_.n_nodes, leaf)
+    leaf = backend.apply(model.nodes_, read_table(_unseen(X), like=model.schema_))
+    return Outcome(model.to_bytes(), model.nodes_.n_nodes, leaf)
 
 
 def _unseen(X: HostArray) -> HostArray:
@@ -352,5 +352,5 @@ def _named_check(device: str, name: str, size: Size) -> Check:
 
 
 def _n_nodes(model: Any) -> int:
-    trees = [model] if hasattr(model, "tree_") else list(np.ravel(model.estimators_))
-    return sum(tree.tree_.n_nodes for tree in trees)
+    trees = [model] if hasattr(model, "nodes_") else list(np.ravel(model.estimators_))
+    return sum(tree.nodes_.n_nodes for tree in trees)

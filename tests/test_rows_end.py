@@ -37,7 +37,7 @@ def recount(model, tree, X, weight):
 
 def same_rows(model, X, weight=None, *, only_rows=False):
     """Whether every node has the rows, or of divided rows the weight, that it counted."""
-    tree, weight = model.tree_, np.ones(len(X)) if weight is None else weight
+    tree, weight = model.nodes_, np.ones(len(X)) if weight is None else weight
     n_rows, weighs = recount(model, tree, X, weight)
     if model.missing_ != "fractional" and not np.array_equal(n_rows, tree.n_rows):
         return False

@@ -51,7 +51,7 @@ def hold(make, rules, X, y, weight, nominal):
     model = make(backend="numpy").fit(X, y, sample_weight=weight)
     compiled = make(backend="numba").fit(X, y, sample_weight=weight)
     assert model.to_bytes() == compiled.to_bytes()
-    said = textbook.complaints(model.tree_, book_table(X, y, weight, nominal), rules)
+    said = textbook.complaints(model.nodes_, book_table(X, y, weight, nominal), rules)
     assert not said, "\n".join(said[:5])
 
 
@@ -160,7 +160,7 @@ def test_the_book_has_no_complaints(name, seed):
 def test_the_book_complains_of_a_wrong_tree():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, np.nan]])
     y = np.array([0, 0, 1, 1])
-    tree = DecisionTreeClassifier().fit(X, y).tree_
+    tree = DecisionTreeClassifier().fit(X, y).nodes_
     table, rules = book_table(X, y, np.ones(4), []), textbook.Rules("gini")
     assert textbook.complaints(tree, table, rules) == []
     wrong = {
@@ -170,7 +170,7 @@ def test_the_book_complains_of_a_wrong_tree():
     }
     for word, other in wrong.items():
         assert any(word in text for text in textbook.complaints(other, table, rules))
-    leaf = DecisionTreeClassifier(max_depth=1).fit(X, [0, 1, 0, 1]).tree_
+    leaf = DecisionTreeClassifier(max_depth=1).fit(X, [0, 1, 0, 1]).nodes_
     said = textbook.complaints(leaf, book_table(X, np.array([0, 1, 0, 1]), np.ones(4), []), rules)
     assert any("is a leaf, but may be split" in text for text in said)
 

@@ -146,7 +146,7 @@ def is_ensemble(model: Any) -> bool:
 def shape_of(model: Any) -> dict[str, int]:
     """How large a model is."""
     if is_ensemble(model):
-        trees = [each.tree_ for each in model.estimators_]
+        trees = [each.nodes_ for each in model.estimators_]
         return {
             "trees": len(trees),
             "depth": max(int(tree.depth.max()) for tree in trees),

@@ -160,7 +160,7 @@ def model_text(model: Any, rows: Rows | None) -> str:
     """A tree or rules as text; of an ensemble the features that count most."""
     if is_ensemble(model):
         return importances_text(model)
-    tree = (model.estimator_ if hasattr(model, "rules_") else model).tree_
+    tree = (model.estimator_ if hasattr(model, "rules_") else model).nodes_
     decimals = 2 if rows is None else _decimals(_tested(tree, rows.X))
     return str(model.export_text(decimals=decimals))
 

@@ -208,6 +208,8 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
     if isinstance(cells, Refused):
         raise refusal(cells, label)
     if levels is None:
+        if isinstance(cells, Categories) and all(_is_number(level) for level in cells.levels):
+            return Column(name, Kind.NUMERIC, _as_numbers(cells))
         if isinstance(cells, Categories) or cells.is_text:
             raise ValueError(
                 f"{label} was numeric at fit and now has dtype {cells.dtype}: "
@@ -220,6 +222,16 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
         unknown = "missing"  # a number after the last would lie above every threshold
     number = _onto(categories, levels, label, unknown)
     return Column(name, kind, number, levels)
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
+
+
+def _as_numbers(categories: Categories) -> HostArray:
+    """What categories of numbers stand for, where the column was one of numbers at fit."""
+    value = np.array([*categories.levels, np.nan], np.float64)
+    return value[np.where(categories.number == MISSING_LEVEL, len(value) - 1, categories.number)]
 
 
 def _onto(

@@ -1,6 +1,7 @@
 """Weights of rows, checked."""
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,26 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} has dtype {weight.dtype}; pass numbers") from error
     if weight.ndim == 0:
+        if not isinstance(sample_weight, numbers.Number):
+            raise TypeError(
+                "Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got "
+                f"scalar `{weight!r}` instead. Give {name} as a number for all rows, or one a row"
+            )
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"{name} has shape {weight.shape}; one weight a row is needed: ({n_rows},)"
+            f"{name}.shape == {weight.shape}, expected ({n_rows},): one weight a row is needed"
         )
-    for is_bad, what in [
-        (~np.isfinite(weight), "NaN or infinite"),
-        (weight < 0, "negative"),
+    for is_bad, kind, what in [
+        (~np.isfinite(weight), "NaN or infinite", "NaN or infinite"),
+        (weight < 0, "Negative", "negative"),
     ]:
         if is_bad.any():
             row = int(is_bad.argmax())
-            raise ValueError(f"{name}[{row}] is {what}; weights are finite and at least 0")
+            raise ValueError(
+                f"{kind} values in data passed to `{name}`: {name}[{row}] is {what}; weights are "
+                "finite and at least 0"
+            )
     if not weight.any():
         raise ValueError(f"{name} is zero everywhere; at least one row needs a weight")
     with np.errstate(over="ignore"):

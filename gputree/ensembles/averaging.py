@@ -50,6 +50,9 @@ class Averaging(Ensemble):
     @property
     def estimators_samples_(self) -> list[HostArray]:
         """The rows that each tree was grown on, those drawn twice being there twice."""
+        if vars(self).get("_draws", self) is None:  # every tree has seen every row
+            every = np.arange(self.fit_report_.n_rows, dtype=np.int32)
+            return [every.copy() for _ in self._members]
         draws = self._known_draws("estimators_samples_")
         return [draws.samples(tree) for tree in range(len(self._members))]
 
@@ -125,8 +128,8 @@ class Averaging(Ensemble):
             parameters.truth("oob_score", self.oob_score)
         if self.oob_score and not self._samples_rows:
             raise ValueError(
-                "oob_score: every tree sees all rows, so there are none out of the bag; set "
-                "bootstrap=True, or max_samples"
+                "Out of bag estimation only available if bootstrap=True, or with max_samples: "
+                "otherwise every tree sees all rows"
             )
 
     @property

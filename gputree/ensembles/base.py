@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,7 @@ from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDon
 from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
-from gputree.estimators.base import TreeEstimator, checked, like, path_matrix
+from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
@@ -31,6 +32,7 @@ from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
 from gputree.prediction import leaves_of
 from gputree.progress import Progress
+from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
 
 
@@ -126,7 +128,14 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         """The trees, each as an estimator of its own."""
         if not hasattr(self, "_members"):  # scikit-learn asks before a fit, too
             raise AttributeError("estimators_ is there after fit")
-        return Estimators(self._stem, self._members)
+        # A model from a file has forgotten its seed.
+        return Estimators(self._stem, self._members, getattr(self, "_seed", None))
+
+    @property
+    def estimator_(self) -> TreeEstimator:
+        """What every tree is one of: an estimator that is not fitted."""
+        check_is_fitted(self)
+        return clone(self._stem)
 
     def __len__(self) -> int:
         """The number of trees."""

@@ -18,6 +18,11 @@ def stem_of(ensemble: Any, estimator: Any, default: TreeEstimator) -> TreeEstima
             f"estimator={estimator!r:.60} is not a tree of gputree; give for example "
             f"{type(default).__name__}(), or use {type(ensemble).__name__} of scikit-learn"
         )
+    if not type(stem).fit.__module__.startswith("gputree."):
+        raise TypeError(
+            f"estimator={estimator!r:.60} is not a tree of gputree as it is: its class has a `fit` "
+            "of its own, which ensembles would not call"
+        )
     kind = "classifier" if hasattr(default, "predict_proba") else "regressor"
     if hasattr(stem, "predict_proba") != hasattr(default, "predict_proba"):
         raise TypeError(f"estimator={estimator!r:.60} is not a {kind}")

@@ -45,7 +45,7 @@ class Draws:
 
     def samples(self, tree: int) -> HostArray:
         """The rows drawn for a tree, those drawn twice being there twice."""
-        return np.repeat(np.arange(self.n_rows), self.counts(tree))
+        return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
 
 
 def content_order(growing: Growing, weight: HostArray | None = None) -> HostArray:

@@ -22,6 +22,11 @@ class Forest(Averaging):
     TREE: ClassVar[type[TreeEstimator]]
     SPLITTER: ClassVar[str] = "best"
 
+    @property
+    def estimator(self) -> TreeEstimator:
+        """What every tree will be one of."""
+        return self._new_stem()
+
     def _new_stem(self) -> TreeEstimator:
         stem = self.TREE()
         own = self.get_params(deep=False)

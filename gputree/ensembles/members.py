@@ -7,12 +7,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from gputree import sampling
 from gputree.arrays import to_numpy
 from gputree.data.dataset import Dataset
 from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
-from gputree.estimators.trees import class_shares
+from gputree.estimators.parameters import TreeSeed
 from gputree.prediction import Walked
 from gputree.pruning.report import PruningReport
 from gputree.tree.stack import Stack
@@ -97,7 +98,7 @@ def answers_in_parts(stem: TreeEstimator, member: Member, dataset: Dataset) -> H
 
 def values_of(stem: TreeEstimator, tree: Tree) -> HostArray:
     """What the nodes of a tree answer, (nodes, outputs)."""
-    return class_shares(tree) if hasattr(stem, "classes_") else tree.value
+    return tree.class_shares if hasattr(stem, "classes_") else tree.value
 
 
 def rows_of(table: Table, row: HostArray) -> Table:
@@ -112,8 +113,16 @@ def rows_of(table: Table, row: HostArray) -> Table:
 class Estimators(Sequence[TreeEstimator]):
     """The trees as estimators, each made when it is asked for."""
 
-    def __init__(self, stem: TreeEstimator, members: Sequence[Member]) -> None:
+    def __init__(
+        self,
+        stem: TreeEstimator,
+        members: Sequence[Member],
+        seed: int | None,
+        numbers: Sequence[int] | None = None,
+    ) -> None:
         self._stem, self._members = stem, members
+        self._seed = seed  # of the ensemble; None where nobody remembers
+        self._numbers = range(len(members)) if numbers is None else numbers
 
     def __len__(self) -> int:
         return len(self._members)
@@ -124,10 +133,12 @@ class Estimators(Sequence[TreeEstimator]):
     def __getitem__(self, at: slice) -> "Estimators": ...
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return Estimators(self._stem, self._members[at])
+            return Estimators(self._stem, self._members[at], self._seed, self._numbers[at])
         member = self._members[at]
         one = copy.copy(self._stem)
-        one.tree_, one.pruning_report_ = member.tree, member.report
+        one.nodes_, one.pruning_report_ = member.tree, member.report
+        if self._seed is not None:
+            one.random_state = TreeSeed(sampling.tree_seed(self._seed, self._numbers[at]))
         if member.columns is not None:
             one.schema_ = one.schema_.take(member.columns)
             one.n_features_in_ = len(member.columns)

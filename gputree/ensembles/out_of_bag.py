@@ -61,8 +61,10 @@ class OutOfBag:
         has = self._n_trees > 0
         if not has.all():
             warnings.warn(
-                f"{int((~has).sum())} rows were drawn for every tree and have no out-of-bag "
-                "prediction: it is NaN, and the score leaves them out; use more trees",
+                "Some inputs do not have OOB scores. This probably means too few estimators were "
+                "used to compute any reliable oob estimates. "
+                f"{int((~has).sum())} rows were drawn for every tree: their out-of-bag prediction "
+                "is NaN, and the score leaves them out",
                 stacklevel=6,
             )
         mean = np.full(self._sum.shape, np.nan)

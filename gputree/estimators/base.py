@@ -36,6 +36,8 @@ from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Criteria, Rules, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.prediction import Walked, walk_table
+from gputree.tree.familiar import FamiliarTree
+from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
@@ -108,7 +110,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         self._keep_columns(X, dataset)
         for name, value in growing.learned.items():
             setattr(self, name, value)
-        self.tree_, self.pruning_report_ = tree, report
+        self.nodes_, self.pruning_report_ = tree, report
         self.missing_ = self.missing
         self.max_features_ = growing.rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
@@ -138,23 +140,29 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     def decision_path(self, X: Any) -> csr_matrix:
         """Which nodes each row of X passes, as a sparse (n_rows, n_nodes) matrix of ones."""
         leaf = self._leaves(X)
-        return path_matrix(self.tree_, leaf)
+        return path_matrix(self.nodes_, leaf)
 
     def get_depth(self) -> int:
         """The number of splits on the longest path from the root to a leaf."""
         check_is_fitted(self)
-        return int(self.tree_.depth.max())
+        return int(self.nodes_.depth.max())
 
     def get_n_leaves(self) -> int:
         """The number of leaves."""
         check_is_fitted(self)
-        return self.tree_.n_leaves
+        return self.nodes_.n_leaves
+
+    @property
+    def tree_(self) -> FamiliarTree:
+        """The tree under the names, and in the shapes, that scikit-learn's trees have."""
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        return self.nodes_.familiar(self.n_features_in_, n_classes)
 
     @property
     def feature_importances_(self) -> HostArray:
         """The share of each feature in what all splits lower the impurity by."""
         check_is_fitted(self)
-        return self.tree_.importances(self.n_features_in_)
+        return self.nodes_.importances(self.n_features_in_)
 
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
@@ -395,7 +403,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
 
     def _walk(self, X: Any) -> Walked:
         """Where the rows of X end."""
-        return self._walk_table(self.tree_, read_table(X, like=self.schema_), self.missing_)
+        return self._walk_table(self.nodes_, read_table(X, like=self.schema_), self.missing_)
 
     def _walk_table(self, tree: Tree, table: Table, missing: str) -> Walked:
         """The same for any tree and a table that has been read."""
@@ -421,7 +429,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         value = self._leaf_values()
-        return Stack.of([self.tree_], [value]), np.zeros(value.shape[1])
+        return Stack.of([self.nodes_], [value]), np.zeros(value.shape[1])
 
     def _plan(self) -> Plan:
         check_is_fitted(self)
@@ -430,7 +438,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             type(self).__name__,
             self.schema_,
             self.missing_,
-            (self.tree_,),
+            (self.nodes_,),
             (value,),
             (0,),
             np.zeros(value.shape[1]),
@@ -438,7 +446,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         )
 
     def _has_outputs(self) -> bool:
-        return hasattr(self, "classes_") or self.tree_.value.shape[1] > 1
+        return hasattr(self, "classes_") or self.nodes_.value.shape[1] > 1
 
     def _checked(self, X: Any) -> Any:
         return checked(self, X)
@@ -461,16 +469,3 @@ def like(X: Any, result: HostArray) -> Array:
         return result
     xp = array_api_compat.array_namespace(X)
     return xp.asarray(result, device=array_api_compat.device(X))
-
-
-def path_matrix(tree: Tree, node: HostArray) -> csr_matrix:
-    """The nodes above each row's node, with it, as a sparse (rows, nodes) matrix of ones."""
-    parent, steps = tree.parent, []
-    row = np.arange(len(node))
-    shape = (len(node), tree.n_nodes)
-    while row.size:
-        steps.append((row, node))
-        node = parent[node]
-        row, node = row[node >= 0], node[node >= 0]
-    rows, nodes = (np.concatenate(part) for part in zip(*steps, strict=True))
-    return csr_matrix((np.ones(len(rows), np.int64), (rows, nodes)), shape=shape)

@@ -49,7 +49,8 @@ class ID3Classifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+    classes_, n_classes_, tree_, nodes_, missing_, feature_importances_, fit_report_, \
+pruning_report_, \
 n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
@@ -169,7 +170,8 @@ class C45Classifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+    classes_, n_classes_, tree_, nodes_, missing_, feature_importances_, fit_report_, \
+pruning_report_, \
 n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
@@ -287,7 +289,8 @@ class CARTClassifier(DecisionTreeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+    classes_, n_classes_, tree_, nodes_, missing_, feature_importances_, fit_report_, \
+pruning_report_, \
 n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeClassifier`.
 
@@ -384,7 +387,7 @@ class CARTRegressor(DecisionTreeRegressor):
 
     Attributes
     ----------
-    n_outputs_, tree_, missing_, feature_importances_, fit_report_, pruning_report_, \
+    n_outputs_, tree_, nodes_, missing_, feature_importances_, fit_report_, pruning_report_, \
 n_features_in_, feature_names_in_, max_features_, backend_, device_
         As in `DecisionTreeRegressor`.
 

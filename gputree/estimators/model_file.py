@@ -13,7 +13,7 @@ from gputree.data.schema import Schema
 from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
-from gputree.estimators.parameters import WAYS
+from gputree.estimators.parameters import WAYS, TreeSeed
 from gputree.pruning import methods
 from gputree.tree import store
 from gputree.tree.check import LARGEST, check_counts, check_tree
@@ -56,6 +56,8 @@ def params_to_plain(estimator: Any) -> Any:
     }
     if not isinstance(params.get("random_state", 0), (int, np.integer)):
         params["random_state"] = None  # a generator is not data
+    if isinstance(params.get("random_state"), TreeSeed):
+        params["random_state"] = 0  # a seed of an ensemble, to which the tree belongs no more
     if "pruning" in params:
         params["pruning"] = methods.to_data(params["pruning"])
     if callable(params.get("oob_score")):
@@ -141,7 +143,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 
 def arrays_of(estimator: "TreeEstimator") -> dict[str, Any]:
-    return {name: getattr(estimator.tree_, name) for name in Tree.DTYPES}
+    return {name: getattr(estimator.nodes_, name) for name in Tree.DTYPES}
 
 
 def _new(kind: Any) -> Any:
@@ -192,7 +194,7 @@ def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstima
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
     tree = read_tree(arrays, n_levels(schema))
-    estimator.tree_, estimator.schema_ = tree, schema
+    estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
     if header["named"] is True:

@@ -79,14 +79,14 @@ def truth(name: str, value: Any) -> None:
 
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
-    if is_whole(value):
-        whole(name, value, low)
+    if is_whole(value) and value >= low:
         return int(value)
-    if not is_fraction(value) or not 0.0 < value <= 1.0:
-        raise ValueError(
-            f"{name}={value!r}: an integer of at least {low}, or a share of the rows in (0, 1]"
-        )
-    return max(low, math.ceil(value * n_rows))
+    if is_fraction(value) and 0.0 < value <= 1.0:
+        return max(low, math.ceil(value * n_rows))
+    raise ValueError(
+        f"The {name!r} parameter must be an int in the range [{low}, inf) or a float in the range "
+        f"(0.0, 1.0], which is a share of the rows; {name}={value!r} is neither"
+    )
 
 
 def rare_categories(value: Any) -> tuple[int, int]:
@@ -118,8 +118,14 @@ def n_drawn(value: Any, n_features: int) -> int:
     )
 
 
+class TreeSeed(int):
+    """The seed by which a tree of an ensemble was drawn; as `random_state` it draws it again."""
+
+
 def seed(random_state: Any) -> int:
     """A seed by scikit-learn's rules: the next number of a generator, where one is given."""
+    if isinstance(random_state, TreeSeed):
+        return int(random_state)
     try:
         generator = check_random_state(random_state)
     except ValueError as error:

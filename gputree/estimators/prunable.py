@@ -40,7 +40,7 @@ class Prunable(BaseEstimator):
     pruning: Any = None
     validation_fraction: float | None = None
     ccp_alpha: float = 0.0
-    tree_: Tree
+    nodes_: Tree
     schema_: Any
     missing_: str
     missing: str
@@ -156,7 +156,7 @@ class Prunable(BaseEstimator):
         plain = clone(self)
         known = plain.get_params(deep=False)
         plain.set_params(**{name: value for name, value in UNPRUNED.items() if name in known})
-        tree = plain.fit(X, y, sample_weight).tree_
+        tree = plain.fit(X, y, sample_weight).nodes_
         path = path_of(tree, by_impurity(tree))
         return Bunch(ccp_alphas=path.alpha, impurities=path.risk, n_leaves=path.n_leaves)
 
@@ -183,7 +183,7 @@ class Prunable(BaseEstimator):
     # Pruning of a fitted tree.
 
     def _bare_task(self) -> Task:
-        return Task(self.tree_, hasattr(self, "classes_"))
+        return Task(self.nodes_, hasattr(self, "classes_"))
 
     def _task(self, method: Method, X: Any, y: Any, sample_weight: Any) -> Task:
         """What the method needs, made of the rows that were given."""
@@ -268,7 +268,7 @@ class Prunable(BaseEstimator):
 
     def _with(self, pruned: Pruned) -> Self:
         other = copy.copy(self)
-        other.tree_, other.pruning_report_ = pruned.tree, pruned.report
+        other.nodes_, other.pruning_report_ = pruned.tree, pruned.report
         return other
 
     # Pruning in a fit.

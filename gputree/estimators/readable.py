@@ -20,7 +20,7 @@ from gputree.tree.tree import Tree
 class Readable(BaseEstimator):
     """What is the same for all estimators about showing a tree."""
 
-    tree_: Tree
+    nodes_: Tree
     schema_: Any
     classes_: HostArray
 
@@ -48,7 +48,7 @@ class Readable(BaseEstimator):
         boxes = self._boxes(feature_names, class_names, max_depth, decimals)
         branches = boxes.branches
         return tree_text(
-            self.tree_,
+            self.nodes_,
             branches.names,
             branches.levels,
             boxes.answers.leaf,
@@ -123,7 +123,7 @@ class Readable(BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "classes_"):
             raise TypeError("rules answer with classes, and a regression has none")
-        rules = rules_of(self.tree_, self.schema_, self.classes_)
+        rules = rules_of(self.nodes_, self.schema_, self.classes_)
         if X is None and y is None:
             return rules
         if X is None or y is None:
@@ -157,8 +157,8 @@ class Readable(BaseEstimator):
             classes = parameters.names("class_names", class_names, self.classes_, "classes")
         elif class_names is not None:
             raise ValueError("class_names: a regression has no classes; leave it out")
-        branches = Branches(self.tree_, names, schema.levels, decimals, schema.has_missing)
-        return Boxes(branches, Answers(self.tree_, classes), max_depth, impurity)
+        branches = Branches(self.nodes_, names, schema.levels, decimals, schema.has_missing)
+        return Boxes(branches, Answers(self.nodes_, classes), max_depth, impurity)
 
     def _colours(self, filled: bool) -> list[str] | None:
-        return node_colours(self.tree_, is_classes=hasattr(self, "classes_")) if filled else None
+        return node_colours(self.nodes_, is_classes=hasattr(self, "classes_")) if filled else None

@@ -2,18 +2,14 @@
 
 from typing import Any
 
+from sklearn.tree import export_graphviz as sklearn_graphviz
+from sklearn.tree import export_text as sklearn_text
+
+from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 
 
-def export_text(
-    tree: TreeEstimator,
-    *,
-    feature_names: Any = None,
-    class_names: Any = None,
-    max_depth: int | None = None,
-    decimals: int = 2,
-    show_surrogates: bool = False,
-) -> str:
+def export_text(tree: TreeEstimator, *, style: str = "gputree", **options: Any) -> str:
     """A fitted tree as indented text, a line a branch.
 
     `or missing` marks where missing values go, if the column had some in training; nothing is
@@ -24,6 +20,11 @@ def export_text(
     ----------
     tree : fitted estimator
         The tree to show.
+    style : {'gputree', 'sklearn'}, default='gputree'
+        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.export_text`,
+        and the tree must be one that scikit-learn can have: of thresholds.
+    **options
+        Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
         Names of the columns; those of the training table by default.
     class_names : sequence of str, optional
@@ -54,25 +55,13 @@ def export_text(
     |   weight <= 90: class lemon (1 row, 100.0%)
     |   weight >  90: class banana (1 row, 100.0%)
     """
-    return _checked(tree).export_text(
-        feature_names=feature_names,
-        class_names=class_names,
-        max_depth=max_depth,
-        decimals=decimals,
-        show_surrogates=show_surrogates,
-    )
+    if is_sklearn_style(style):
+        return str(sklearn_text(twin(_checked(tree)), **options))
+    return _checked(tree).export_text(**options)
 
 
 def export_graphviz(
-    tree: TreeEstimator,
-    out_file: Any = None,
-    *,
-    feature_names: Any = None,
-    class_names: Any = None,
-    max_depth: int | None = None,
-    decimals: int = 2,
-    filled: bool = False,
-    impurity: bool = False,
+    tree: TreeEstimator, out_file: Any = None, *, style: str = "gputree", **options: Any
 ) -> str | None:
     r"""A fitted tree in the DOT language, which Graphviz draws: `dot -Tsvg tree.dot`.
 
@@ -84,6 +73,11 @@ def export_graphviz(
         The tree to show.
     out_file : path or file, optional
         Where to write to; by default the text is returned.
+    style : {'gputree', 'sklearn'}, default='gputree'
+        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.export_graphviz`,
+        and the tree must be one that scikit-learn can have: of thresholds.
+    **options
+        Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
         Names of the columns; those of the training table by default.
     class_names : sequence of str, optional
@@ -117,20 +111,28 @@ def export_graphviz(
     }
     <BLANKLINE>
     """
-    return _checked(tree).export_graphviz(
-        out_file,
-        feature_names=feature_names,
-        class_names=class_names,
-        max_depth=max_depth,
-        decimals=decimals,
-        filled=filled,
-        impurity=impurity,
-    )
+    if is_sklearn_style(style):
+        source = sklearn_graphviz(twin(_checked(tree)), out_file, **options)
+        return None if source is None else str(source)
+    return _checked(tree).export_graphviz(out_file, **options)
+
+
+def is_sklearn_style(style: str) -> bool:
+    """Whether scikit-learn's form is asked for."""
+    return bool(parameters.one_of("style", style, {"gputree": False, "sklearn": True}))
+
+
+def twin(tree: TreeEstimator) -> Any:
+    """The same tree as one of scikit-learn, which shows it."""
+    made = tree.to_sklearn()
+    made.criterion = tree.criterion  # what impurities are called
+    return made
 
 
 def _checked(tree: Any) -> TreeEstimator:
     if not isinstance(tree, TreeEstimator):
         raise TypeError(
-            f"a tree of gputree is needed, such as DecisionTreeClassifier; got {tree!r}"
+            f"{tree!r} is not an estimator instance: a tree of gputree is needed, such as "
+            "DecisionTreeClassifier"
         )
     return tree

@@ -26,7 +26,10 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
             "the Dataset"
         )
     if issparse(y):
-        raise TypeError("y is a sparse matrix; pass y.toarray().ravel()")
+        raise ValueError(
+            "sparse multilabel-indicator for y is not supported. Pass y.toarray().ravel() if y has "
+            "one output"
+        )
     given = to_numpy(y)
     if given.ndim == 0:
         raise ValueError(f"y={y!r} is a single value; one a row is needed")

@@ -13,7 +13,6 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
-from gputree.tree.tree import Tree
 
 
 class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
@@ -117,8 +116,10 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    tree_ : Tree
-        The tree as flat arrays.
+    tree_ : FamiliarTree
+        The tree under the names, and in the shapes, of scikit-learn's trees.
+    nodes_ : Tree
+        The tree as it is: flat arrays, an entry a node.
     missing_ : str
         What becomes of missing values in this tree: `missing` as it was at fit.
     feature_importances_ : ndarray of shape (n_features,)
@@ -213,7 +214,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         """The most likely class of each row of X; the first in `classes_` if several are."""
         check_is_fitted(self)
         walked = self._walk(self._checked(X))
-        number = self.tree_.value.argmax(axis=1)[walked.node]
+        number = self.nodes_.value.argmax(axis=1)[walked.node]
         if walked.divided is not None:
             mean = walked.divided.means(self._leaf_values())
             number[walked.divided.row] = mean.argmax(axis=1)
@@ -230,7 +231,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
     def _leaf_values(self) -> HostArray:
         check_is_fitted(self)
-        return class_shares(self.tree_)
+        return self.nodes_.class_shares
 
     def _target(
         self, y: Any, n_rows: int, weight: HostArray | None
@@ -291,8 +292,10 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree as flat arrays.
+    tree_ : FamiliarTree
+        The tree under the names, and in the shapes, of scikit-learn's trees.
+    nodes_ : Tree
+        The tree as it is: flat arrays, an entry a node.
     n_outputs_ : int
         The number of outputs.
     feature_importances_, fit_report_, pruning_report_, n_features_in_, feature_names_in_, \
@@ -377,7 +380,7 @@ max_features_, missing_, backend_, device_
         return self._like(X, found[:, 0] if self.n_outputs_ == 1 else found)
 
     def _leaf_values(self) -> HostArray:
-        return self.tree_.value
+        return self.nodes_.value
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -429,11 +432,6 @@ def check_counts(values: HostArray, weight: HostArray | None) -> None:
     inside = values if weight is None else values[weight > 0]
     if (inside.sum(axis=0) <= 0.0).any():
         raise ValueError(
-            "Sum of y is not positive which is necessary for Poisson regression; at least one row "
-            "with a weight needs a target above 0"
+            "Sum of y is not strictly positive which is necessary for Poisson regression. At least "
+            "one row with a weight needs a target above 0"
         )
-
-
-def class_shares(tree: Tree) -> HostArray:
-    """The share of each class in each node, (nodes, classes)."""
-    return np.asarray(tree.value / tree.value.sum(axis=1, keepdims=True))

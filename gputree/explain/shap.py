@@ -84,7 +84,7 @@ def shap_values(
     >>> from gputree import DecisionTreeRegressor
     >>> from gputree.explain import shap_values
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 4.0, 6.0]
-    >>> tree = DecisionTreeRegressor().fit(X, y).tree_
+    >>> tree = DecisionTreeRegressor().fit(X, y).nodes_
     >>> found = shap_values([tree], [[1, 1]])
     >>> found.expected.tolist(), found.values[:, :, 0].tolist()
     ([2.5], [[2.75, 0.75]])

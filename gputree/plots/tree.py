@@ -2,28 +2,25 @@
 
 from typing import Any
 
+from sklearn.tree import plot_tree as sklearn_plot
+
 from gputree.estimators.base import TreeEstimator
+from gputree.estimators.show import is_sklearn_style, twin
 from gputree.plots.models import tree_of
 
 
-def plot_tree(
-    tree: TreeEstimator,
-    *,
-    feature_names: Any = None,
-    class_names: Any = None,
-    max_depth: int | None = None,
-    decimals: int = 2,
-    filled: bool = False,
-    impurity: bool = False,
-    ax: Any = None,
-    fontsize: float | None = None,
-) -> list[Any]:
+def plot_tree(tree: TreeEstimator, *, style: str = "gputree", **options: Any) -> list[Any]:
     """Draw a fitted tree with matplotlib, which has to be installed.
 
     Parameters
     ----------
     tree : fitted estimator
         The tree to show.
+    style : {'gputree', 'sklearn'}, default='gputree'
+        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.plot_tree`,
+        and the tree must be one that scikit-learn can have: of thresholds.
+    **options
+        Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
         Names of the columns; those of the training table by default.
     class_names : sequence of str, optional
@@ -60,13 +57,6 @@ def plot_tree(
     counts [1, 2]
     >>> figure.savefig("tree.png")  # doctest: +SKIP
     """
-    return tree_of(tree).plot(
-        feature_names=feature_names,
-        class_names=class_names,
-        max_depth=max_depth,
-        decimals=decimals,
-        filled=filled,
-        impurity=impurity,
-        ax=ax,
-        fontsize=fontsize,
-    )
+    if is_sklearn_style(style):
+        return list(sklearn_plot(twin(tree_of(tree)), **options))
+    return tree_of(tree).plot(**options)

@@ -15,7 +15,7 @@ from gputree.pruning.task import Method, Pruned, Task, number
 class CriticalValue(Method):
     """A node stays inner if its split, or one below it, reaches the critical value.
 
-    What a split gains is how far it lowers the impurity of its node: `tree_.gain`.
+    What a split gains is how far it lowers the impurity of its node: `nodes_.gain`.
 
     Parameters
     ----------

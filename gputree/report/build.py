@@ -102,7 +102,7 @@ def _target(answers: ClassAnswers | NumberAnswers) -> dict[str, Any]:
 def _about(model: Any) -> list[list[str]]:
     """Sizes in a few words."""
     if isinstance(model, TreeEstimator):
-        tree = model.tree_
+        tree = model.nodes_
         return [
             ["nodes", f"{tree.n_nodes:,}"],
             ["leaves", f"{tree.n_leaves:,}"],
@@ -126,7 +126,7 @@ def _same_size(model: Any, n_rows: int) -> bool:
 def _pruning(model: Any) -> dict[str, Any] | None:
     if not isinstance(model, TreeEstimator):
         return None
-    return pruning_curve(model.tree_, getattr(model, "pruning_report_", None))
+    return pruning_curve(model.nodes_, getattr(model, "pruning_report_", None))
 
 
 def _schema(model: Any) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _colours(answers: ClassAnswers | NumberAnswers) -> tuple[HostArray | None, H
 
 def _chosen(model: Any, max_trees: int) -> list[Shown]:
     if isinstance(model, TreeEstimator):
-        return [Shown(type(model).__name__, model.tree_)]
+        return [Shown(type(model).__name__, model.nodes_)]
     members = model._members
     n_a_round = len(members) // model._n_steps()
     say = getattr(model, "estimator_weights_", None)

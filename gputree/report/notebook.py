@@ -26,7 +26,7 @@ def with_facts(model: Any, shown: str) -> str:
 
 
 def is_fitted(model: Any) -> bool:
-    return hasattr(model, "tree_") or hasattr(model, "_members")
+    return hasattr(model, "nodes_") or hasattr(model, "_members")
 
 
 def facts(model: Any) -> str:
@@ -43,7 +43,7 @@ def facts(model: Any) -> str:
 def _facts(model: Any) -> list[tuple[str, str]]:
     found = []
     if isinstance(model, TreeEstimator):
-        tree = model.tree_
+        tree = model.nodes_
         depth = len(tree.levels()) - 1
         found.append(
             ("tree", f"{tree.n_nodes:,} nodes, {tree.n_leaves:,} leaves, {depth:,} levels")

@@ -109,7 +109,7 @@ versicolor (48 rows, 97.9%)
         if isinstance(X, Dataset):
             raise TypeError("rules are learnt from a table of values, not a Dataset of codes")
         tree.fit(X, y, sample_weight)
-        leaves = rules_of(tree.tree_, tree.schema_, tree.classes_)
+        leaves = rules_of(tree.nodes_, tree.schema_, tree.classes_)
         sample = _sample(X, y, sample_weight, tree)
         # Nothing is written before everything has worked.
         self._keep(tree, learn(leaves, sample, confidence, self.selection))

@@ -42,7 +42,7 @@ class Stack:
         --------
         >>> from gputree import DecisionTreeRegressor
         >>> from gputree.tree.stack import Stack
-        >>> tree = DecisionTreeRegressor().fit([[0], [1]], [3.0, 5.0]).tree_
+        >>> tree = DecisionTreeRegressor().fit([[0], [1]], [3.0, 5.0]).nodes_
         >>> Stack.of([tree, tree], column=[0, 1]).value.tolist()
         [[4.0], [3.0], [5.0], [4.0], [3.0], [5.0]]
         """

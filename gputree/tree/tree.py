@@ -6,12 +6,13 @@ children of earlier nodes come first. So equal trees have equal arrays. Knows no
 
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.tree.familiar import FamiliarNames
+from gputree.tree.familiar import FamiliarTree
 
 
 class Split(IntEnum):
@@ -29,7 +30,7 @@ def nothing() -> HostArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree(FamiliarNames):
+class Tree:
     """One decision tree; row `i` of every array of nodes describes node `i`.
 
     Where a node tests levels, level `k` goes to child `level_slot[level_start + k]`; STAY says
@@ -165,6 +166,22 @@ class Tree(FamiliarNames):
         while n_below := int(self.n_children[slice(*bounds[-1])].sum()):
             bounds.append((bounds[-1][1], bounds[-1][1] + n_below))
         return bounds
+
+    @property
+    def class_shares(self) -> HostArray:
+        """The share of each class in each node of a tree for classes, (nodes, classes)."""
+        return np.asarray(self.value / self.value.sum(axis=1, keepdims=True))
+
+    def familiar(self, n_features: int, n_classes: int | None) -> FamiliarTree:
+        """The tree as scikit-learn's trees show theirs, made once; None classes: a regression."""
+        how = n_features, n_classes
+        if how not in self._familiar:
+            self._familiar[how] = FamiliarTree(self, *how)
+        return self._familiar[how]
+
+    @cached_property
+    def _familiar(self) -> dict[tuple[int, int | None], FamiliarTree]:
+        return {}
 
     def first_surrogate(self) -> HostArray:
         """Where the surrogates of each node begin."""

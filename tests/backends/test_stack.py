@@ -215,7 +215,7 @@ def test_surrogates_have_their_say_in_each_tree():
         CARTRegressor(pruning=None, max_depth=depth).fit(X, np.nan_to_num(X[:, 0] + X[:, 1]))
         for depth in (2, 4)
     ]
-    stack = Stack.of([model.tree_ for model in models])
+    stack = Stack.of([model.nodes_ for model in models])
     assert stack.may_stop
     found = prediction.sum_leaves(NUMBA, stack, read_table(X), missing="surrogate")
     assert found[:, 0].tobytes() == (models[0].predict(X) + models[1].predict(X)).tobytes()

@@ -58,7 +58,7 @@ def test_leaves_without_a_hessian_add_nothing():
     assert log_odds[0] < -30
     assert 30 < log_odds[1] < 40
     assert model.predict(X[:2]).tolist() == [0, 1]
-    last = model.estimators_[-1].tree_
+    last = model.estimators_[-1].nodes_
     assert last.value[last.is_leaf].max() == 0.0  # the second class has no hessian any more
 
 
@@ -78,7 +78,7 @@ def test_a_leaf_goes_no_further_than_shares_tell_apart():
     )
     p = 1 / 200
     assert (1 - p) / (p * (1 - p)) > LARGEST_LOG_STEP
-    assert model.estimators_[0].tree_.value.max() == LARGEST_LOG_STEP
+    assert model.estimators_[0].nodes_.value.max() == LARGEST_LOG_STEP
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])

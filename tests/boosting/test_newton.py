@@ -124,7 +124,7 @@ def test_a_ridge_makes_leaves_smaller():
     )
     assert model.predict([[0], [3]]).tolist() == pytest.approx([2.0, 5.0], abs=1e-12)
     # What the split gains: 16/4 + 16/2 - 0.
-    tree = model.estimators_[0].tree_
+    tree = model.estimators_[0].nodes_
     assert tree.gain[0] * tree.weight[0] == pytest.approx(12.0)
 
 

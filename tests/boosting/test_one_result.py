@@ -88,7 +88,7 @@ def test_columns_of_few_and_of_many_levels():
     model, kind = MODELS["logistic"]
     y = target_for(kind, signal + 2 * (few == 1))
     expected = model(WHERE[0]).fit(X, y)
-    tested = {feature for each in expected.estimators_ for feature in each.tree_.feature.tolist()}
+    tested = {feature for each in expected.estimators_ for feature in each.nodes_.feature.tolist()}
     assert {X.columns.get_loc("few"), X.columns.get_loc("level")} <= tested
     for where in WHERE[1:]:
         assert bytes_of(model, X, y, where=where) == expected.to_bytes(), where
@@ -105,7 +105,7 @@ def test_categories_of_few_rows(name):
     model, kind = MODELS[name]
     y = target_for(kind, signal + (level % 3))
     expected = model(WHERE[0]).fit(X, y)
-    tree = next(each.tree_ for each in expected.estimators_ if (each.tree_.kind == 2).any())
+    tree = next(each.nodes_ for each in expected.estimators_ if (each.tree_.kind == 2).any())
     assert len(X["level"].cat.categories) > 32
     assert not (tree.level_slot == STAY).any()  # all of them go with the rare ones
     for where in WHERE[1:]:

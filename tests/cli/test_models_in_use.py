@@ -270,7 +270,7 @@ def test_bags_of_columns_add_up_too(run, bundled):
     tested = {
         tree.schema_.names[at]
         for tree in model.estimators_
-        for at in tree.tree_.feature[~tree.tree_.is_leaf]
+        for at in tree.nodes_.feature[~tree.tree_.is_leaf]
     }
     assert len(tested) < 5
     assert set(told["features"]) <= tested

@@ -259,7 +259,7 @@ def test_weights_count_in_the_fit_and_in_the_scores(run, csv_file, numbers):
     csv_file("t.csv", "x,y,w", rows)
     text = run("train", "t.csv", "--target", "y", "--weight", "w", "--test-share", 0)
     assert gputree.load("t.gputree").schema_.names == ("x",)
-    assert gputree.load("t.gputree").tree_.value[0].tolist() == [3, 3]
+    assert gputree.load("t.gputree").nodes_.value[0].tolist() == [3, 3]
     assert numbers(text, "accuracy") == [0.833]
 
 

@@ -954,6 +954,12 @@ def test_a_numeric_column_must_stay_numeric(X):
         read_table(X, like=schema)
 
 
+def test_categories_of_numbers_are_numbers_where_the_column_had_them():
+    schema = fitted(pd.DataFrame({"a": [1.0]}))
+    column = only_column(pd.DataFrame({"a": pd.Categorical([3, None, 1])}), like=schema)
+    assert_array_equal(column.values, np.array([3.0, np.nan, 1.0]), strict=True)
+
+
 @pytest.mark.parametrize("levels", [True, False])
 def test_times_are_refused_after_fit(levels):
     schema = fitted([[1]], categorical_features=[levels])

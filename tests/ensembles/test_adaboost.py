@@ -30,7 +30,7 @@ def test_ten_rows_by_hand():
     """
     X, y = np.arange(10.0)[:, None], np.array(list("+++---+++-"))
     model = AdaBoostClassifier(STUMP, n_estimators=3).fit(X, y)
-    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [2.5, 8.5, 5.5]
+    assert [tree.nodes_.threshold[0] for tree in model.estimators_] == [2.5, 8.5, 5.5]
     assert model.estimator_errors_ == pytest.approx([3 / 10, 3 / 14, 4 / 22], rel=1e-12)
     said = [math.log(7 / 3), math.log(11 / 3), math.log(9 / 2)]
     assert model.estimator_weights_ == pytest.approx(said, rel=1e-12)
@@ -98,7 +98,7 @@ def test_ten_rows_drawn_by_weight_by_hand(draws_at):
         [0.04, 0.14, 0.24, 0.34, 0.44, 0.54, 0.64, 0.74, 0.84, 0.94],
     )
     model = AdaBoostClassifier(STUMP, n_estimators=2, resample=True).fit(X, y)
-    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [5.5, 8.5]
+    assert [tree.nodes_.threshold[0] for tree in model.estimators_] == [5.5, 8.5]
     assert [tree.tree_.weight[0] for tree in model.estimators_] == [10, 10]
     assert model.estimator_errors_ == pytest.approx([4 / 10, 3 / 12], rel=1e-12)
     assert model.estimator_weights_ == pytest.approx([math.log(3 / 2), math.log(3)], rel=1e-12)
@@ -121,7 +121,7 @@ def test_six_rows_of_a_regression_drawn_by_weight_by_hand(draws_at):
     X, y = np.arange(6.0)[:, None], [0.0, 0.0, 1.0, 4.0, 4.0, 4.0]
     draws_at([0.1, 0.15, 0.2, 0.4, 0.6, 0.8], [0.05, 0.2, 0.4, 0.5, 0.6, 0.9])
     model = AdaBoostRegressor(DecisionTreeRegressor(max_depth=1), n_estimators=2).fit(X, y)
-    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [2.5, 3.5]
+    assert [tree.nodes_.threshold[0] for tree in model.estimators_] == [2.5, 3.5]
     b, c = 5 / 13, (5 / 13) ** (2 / 3)
     second = (2 * c * 3 / 17 + 2 / 17 + b) / (2 * c + 1 + 3 * b)
     assert second == pytest.approx(0.2145, abs=1e-4)
@@ -145,7 +145,7 @@ def test_three_classes_by_hand():
     model = AdaBoostClassifier(STUMP, n_estimators=2).fit(X, y)
     assert model.estimator_errors_ == pytest.approx([1 / 3, 1 / 6], rel=1e-12)
     assert model.estimator_weights_ == pytest.approx([math.log(4), math.log(10)], rel=1e-12)
-    assert [tree.tree_.threshold[0] for tree in model.estimators_] == [1.5, 1.5]
+    assert [tree.nodes_.threshold[0] for tree in model.estimators_] == [1.5, 1.5]
     assert model.predict(X).tolist() == list("aacccc")
     # The last row: c has the say of tree 2 and half of that of tree 1 against it.
     said = (math.log(10) - math.log(4) / 2) / math.log(40)

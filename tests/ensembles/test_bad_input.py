@@ -31,7 +31,7 @@ WRONG = {
     "oob_score": (Forest(oob_score="accuracy"), "oob_score='accuracy': True or False"),
     "nothing out of the bag": (
         Forest(bootstrap=False, oob_score=True),
-        "oob_score: every tree sees all rows.*set bootstrap=True, or max_samples",
+        "only available if bootstrap=True, or with max_samples: otherwise every tree sees all",
     ),
     "max_samples of 0": (Forest(max_samples=0), "max_samples=0: an integer of at least 1"),
     "max_samples of text": (Forest(max_samples="all"), "max_samples='all': an integer"),

@@ -43,7 +43,7 @@ def test_three_trees_of_numbers_by_hand(samples):
     X, y = np.arange(4.0)[:, None], [0.0, 0.0, 6.0, 12.0]
     tree = DecisionTreeRegressor(max_depth=1)
     bag = BaggingRegressor(tree, n_estimators=3, oob_score=True).fit(X, y)
-    assert [each.tree_.threshold[0] for each in bag.estimators_] == [1.5, 1.0, 2.0]
+    assert [each.nodes_.threshold[0] for each in bag.estimators_] == [1.5, 1.0, 2.0]
     assert bag.predict(X).tolist() == [0.0, 0.0, 5.0, 9.0]
     assert bag.oob_prediction_.tolist() == [0.0, 0.0, 0.0, 6.0]
     assert bag.oob_score_ == pytest.approx(1 - 72 / 99, rel=1e-12)
@@ -100,8 +100,8 @@ def test_members_are_the_trees_of_their_samples():
     bag = BaggingClassifier(n_estimators=3, random_state=0).fit(X, Y)
     for member, rows in zip(bag.estimators_, bag.estimators_samples_, strict=True):
         alone = DecisionTreeClassifier().fit(X, Y, np.bincount(rows, minlength=len(X)))
-        np.testing.assert_array_equal(member.tree_.threshold, alone.tree_.threshold)
-        np.testing.assert_array_equal(member.tree_.value, alone.tree_.value)
+        np.testing.assert_array_equal(member.nodes_.threshold, alone.nodes_.threshold)
+        np.testing.assert_array_equal(member.nodes_.value, alone.nodes_.value)
 
 
 def test_probabilities_are_the_mean_of_the_members():
@@ -191,7 +191,7 @@ def test_pruning_is_judged_by_rows_that_a_tree_has_not_seen():
     ):
         outside = np.setdiff1d(np.arange(len(y)), rows)
         by_hand = before.prune("reduced_error", table[outside], y[outside])
-        np.testing.assert_array_equal(after.tree_.threshold, by_hand.tree_.threshold)
+        np.testing.assert_array_equal(after.nodes_.threshold, by_hand.nodes_.threshold)
         assert after.pruning_report_ is not None
 
 

@@ -70,7 +70,7 @@ def test_functions_are_told_of_each_tree_and_may_end_the_fit():
     assert [done.number for done in told] == [0, 1, 2]
     assert {done.n_trees for done in told} == {20}
     assert told[2].error == forest.oob_error_curve_[2]
-    assert told[1].tree is forest.estimators_[1].tree_
+    assert told[1].tree is forest.estimators_[1].nodes_
     assert told[2].seconds > 0 < told[2].seconds_left
     assert len(forest.estimators_) == 3
     boosted = AdaBoostClassifier(n_estimators=4).fit(X, Y, callbacks=watch)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.ensemble
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.metrics import balanced_accuracy_score
 
@@ -213,7 +214,7 @@ def test_balanced_samples():
     forest = RandomForestClassifier(4, class_weight="balanced_subsample", random_state=0)
     forest.fit(X[some], y[some])
     for tree in forest.estimators_:
-        share = tree.tree_.value[0] / tree.tree_.value[0].sum()
+        share = tree.nodes_.value[0] / tree.nodes_.value[0].sum()
         assert share == pytest.approx([1 / 3] * 3, rel=1e-9)
     by_weight = RandomForestClassifier(20, class_weight="balanced", random_state=0)
     by_weight.fit(X[some], y[some])
@@ -252,7 +253,7 @@ def test_extra_trees_draw_their_thresholds():
     """On one column, thresholds of the root lie anywhere between the values, not at the best."""
     X, y = np.arange(100.0)[:, None], (np.arange(100) >= 50).astype(float)
     roots = [
-        tree.tree_.threshold[0]
+        tree.nodes_.threshold[0]
         for tree in ExtraTreesRegressor(40, max_depth=1, random_state=0).fit(X, y).estimators_
     ]
     # Uniform between 0 and 99: mean 49.5, standard deviation 28.6, so the mean's is 4.5.
@@ -260,7 +261,7 @@ def test_extra_trees_draw_their_thresholds():
     assert np.std(roots) == pytest.approx(28.6, rel=0.3)
     skewed = ExtraTreesRegressor(40, max_depth=1, random_state=0).fit(np.exp(X / 10), y)
     # Uniform in value, not in rank: half of the thresholds are above exp(9.9) / 2, or row 92.
-    assert np.median([tree.tree_.threshold[0] for tree in skewed.estimators_]) > np.exp(8.5)
+    assert np.median([tree.nodes_.threshold[0] for tree in skewed.estimators_]) > np.exp(8.5)
 
 
 def test_a_random_tree_alone_is_one_of_extra_trees():
@@ -278,3 +279,15 @@ def test_an_ensemble_is_a_sequence_of_its_trees():
     assert len(forest) == 3
     assert [tree.to_bytes() for tree in forest] == [forest[at].to_bytes() for at in range(3)]
     assert forest[-1].to_bytes() == forest.estimators_[2].to_bytes()
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_tree_that_is_fitted_again_on_its_rows_is_the_same(bootstrap):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200], y[:200]
+    forest = RandomForestClassifier(2, max_features=3, bootstrap=bootstrap, random_state=1)
+    forest.fit(X, y)
+    for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        again = clone(tree).fit(X[rows], y[rows])
+        np.testing.assert_allclose(again.tree_.value, tree.tree_.value)
+    assert forest.estimators_[1:][0].random_state == forest.estimators_[1].random_state

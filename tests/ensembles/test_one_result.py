@@ -76,7 +76,7 @@ def test_a_tree_does_not_depend_on_how_many_there_are(name):
     few = model(name).fit(*table(name))
     many = model(name).set_params(n_estimators=5).fit(*table(name))
     for one, other in zip(few.estimators_, many.estimators_, strict=False):
-        assert one.tree_.threshold.tobytes() == other.tree_.threshold.tobytes()
+        assert one.nodes_.threshold.tobytes() == other.nodes_.threshold.tobytes()
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -92,7 +92,7 @@ def test_only_bagging_has_columns_of_trees(name, tmp_path):
 def grown():
     X = np.random.default_rng(0).normal(size=(80, 3))
     model = gputree.DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] + X[:, 1] * X[:, 2])
-    return model.tree_, read_table(X)
+    return model.nodes_, read_table(X)
 
 
 BACKEND = choose(backend="numba").backend

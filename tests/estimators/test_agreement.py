@@ -45,13 +45,16 @@ def walk_together(ours, theirs, X):
         if is_leaf:
             continue
         assert ours.tree_.gain[node] == pytest.approx(decrease(theirs.tree_, twin), 1e-9, tiny)
-        is_left, twin_is_left = our_left(ours.tree_, node, X[row]), left(theirs.tree_, twin, X[row])
+        is_left, twin_is_left = (
+            our_left(ours.nodes_, node, X[row]),
+            left(theirs.tree_, twin, X[row]),
+        )
         first, second = ours.tree_.first_child[node] + np.arange(2)
         below = theirs.tree_.children_left[twin], theirs.tree_.children_right[twin]
         if (is_left == twin_is_left).all():
-            if ours.tree_.feature[node] == theirs.tree_.feature[twin]:
+            if ours.nodes_.feature[node] == theirs.tree_.feature[twin]:
                 found.n_same_feature += 1
-                assert ours.tree_.threshold[node] == theirs.tree_.threshold[twin]
+                assert ours.nodes_.threshold[node] == theirs.tree_.threshold[twin]
         elif (is_left != twin_is_left).all():  # another feature, in the other direction
             below = below[::-1]
         else:
@@ -242,9 +245,9 @@ def test_a_whole_weight_is_a_row_repeated(task):
     assert weighted.get_n_leaves() > 10
     for name in ("feature", "threshold", "weight"):
         np.testing.assert_array_equal(
-            getattr(weighted.tree_, name), getattr(repeated.tree_, name), name
+            getattr(weighted.nodes_, name), getattr(repeated.nodes_, name), name
         )
-    np.testing.assert_allclose(weighted.tree_.value, repeated.tree_.value, rtol=1e-12)
+    np.testing.assert_allclose(weighted.nodes_.value, repeated.nodes_.value, rtol=1e-12)
     np.testing.assert_allclose(weighted.tree_.impurity, repeated.tree_.impurity, rtol=1e-9)
 
 
@@ -255,7 +258,7 @@ def test_the_scale_of_the_weights_does_not_matter(task, scale):
     y = y if task == "classes" else numbers()[1]
     ours, _ = kinds_of(y)
     one, other = (ours(**EXACT, max_depth=6).fit(X, y, weight * by) for by in (1.0, scale))
-    np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+    np.testing.assert_array_equal(one.nodes_.threshold, other.nodes_.threshold)
     np.testing.assert_allclose(one.tree_.gain, other.tree_.gain, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(one.tree_.weight * scale, other.tree_.weight, rtol=1e-9)
 
@@ -281,8 +284,8 @@ def test_class_weights_work_as_in_scikit_learn(class_weight):
 
 def same_splits(one, other):
     return (
-        np.array_equal(one.tree_.feature, other.tree_.feature)
-        and np.array_equal(one.tree_.threshold, other.tree_.threshold, equal_nan=True)
+        np.array_equal(one.nodes_.feature, other.nodes_.feature)
+        and np.array_equal(one.nodes_.threshold, other.nodes_.threshold, equal_nan=True)
         and np.allclose(one.tree_.impurity, other.tree_.impurity, rtol=1e-9)
     )
 
@@ -306,7 +309,7 @@ def test_given_priors_are_the_class_weights_that_lead_to_them(priors):
     by_priors.fit(X, y, weight)
     assert same_splits(by_priors, ours)
     assert_same_tree(by_priors, theirs, X)
-    np.testing.assert_allclose(by_priors.tree_.value[0] / total.sum(), [0.2, 0.5, 0.3])
+    np.testing.assert_allclose(by_priors.nodes_.value[0] / total.sum(), [0.2, 0.5, 0.3])
 
 
 def test_priors_from_the_data_change_nothing():
@@ -336,5 +339,5 @@ def test_missing_values_that_tell_the_target_are_split_off():
     y = np.array([0, 1, 0, 1, 0])
     ours, theirs = both(X, y)
     assert_same_tree(ours, theirs, X)
-    assert ours.tree_.threshold[0] == np.inf
+    assert ours.nodes_.threshold[0] == np.inf
     assert ours.score(X, y) == 1.0

@@ -163,7 +163,7 @@ def test_a_bad_table_target_or_weight_is_refused_with_the_reason(bad):
 )
 def test_a_column_without_a_known_value_is_accepted_and_never_split(table, weight, missing):
     model = DecisionTreeClassifier(missing=missing).fit(table, Y, weight)
-    tree = model.tree_
+    tree = model.nodes_
     empty = 1 if "colour" in getattr(table, "columns", ()) else 0
     assert tree.n_leaves > 1
     assert (tree.feature[~tree.is_leaf] != empty).all()

@@ -452,7 +452,7 @@ def saved_levels(path):
     table = COLOURS.assign(weight=twin)
     y = (COLOURS["colour"].isin(["red", "blue"]) ^ (rng.random(60) < 0.05)).to_numpy()
     model = CARTClassifier(max_depth=3, pruning=None).fit(table, y)
-    assert model.tree_.feature[0] == 3
+    assert model.nodes_.feature[0] == 3
     assert (model.tree_.surrogate_level_start >= 0).any()
     model.save(path)
     return path

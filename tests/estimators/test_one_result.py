@@ -186,7 +186,7 @@ def test_rows_without_weight_leave_no_trace(name):
     full, short = case.fit(X, y, weight), case.fit(*(part[weight > 0] for part in (X, y, weight)))
     assert full.get_n_leaves() > 5
     for array in ("feature", "threshold", "missing_slot", "n_rows"):
-        np.testing.assert_array_equal(getattr(full.tree_, array), getattr(short.tree_, array))
+        np.testing.assert_array_equal(getattr(full.nodes_, array), getattr(short.nodes_, array))
 
 
 # How the table comes

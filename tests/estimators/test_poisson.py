@@ -59,7 +59,7 @@ def test_outputs_are_averaged(counts):
 
 
 @pytest.mark.parametrize(
-    ("y", "what"), [([1.0, -1.0, 2.0], "negative"), ([0.0, 0.0, 0.0], "not positive")]
+    ("y", "what"), [([1.0, -1.0, 2.0], "negative"), ([0.0, 0.0, 0.0], "not strictly positive")]
 )
 def test_targets_without_a_deviance_are_refused(y, what):
     model = gputree.DecisionTreeRegressor(criterion="poisson")

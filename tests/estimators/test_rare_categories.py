@@ -75,7 +75,7 @@ def test_the_classic_trees_keep_to_the_textbook(kind):
 
 def test_random_groups_are_drawn_of_all_categories():
     X, y = noisy(n_rows=300, n_categories=200)
-    tree = ExtraTreesRegressor(1, random_state=0, bootstrap=False).fit(X, y).estimators_[0].tree_
+    tree = ExtraTreesRegressor(1, random_state=0, bootstrap=False).fit(X, y).estimators_[0].nodes_
     assert (tree.feature == 1).any()
 
 
@@ -85,12 +85,12 @@ def test_rare_and_unseen_categories_go_together():
     rng = np.random.default_rng(0)
     y = np.where(number < 20, 0.0, 1.0) + rng.normal(0.0, 0.01, len(number))
     X = pd.DataFrame({"who": names(number)})
-    tree = DecisionTreeRegressor(max_depth=1).fit(X, y).tree_
+    tree = DecisionTreeRegressor(max_depth=1).fit(X, y).nodes_
     assert tree.kind[0] == Split.SUBSET
     assert tree.level_slot[:100].tolist() == [0] * 20 + [1] * 80
     X["half"] = np.arange(len(X)) % 2
     deep = DecisionTreeRegressor(min_samples_category=25, max_depth=4).fit(X, y)
-    slots = deep.tree_.level_slot
+    slots = deep.nodes_.level_slot
     assert len(slots) > 0
     for node in np.flatnonzero(deep.tree_.kind == Split.SUBSET).tolist():
         start = deep.tree_.level_start[node]
@@ -123,5 +123,5 @@ def test_nodes_too_small_for_any_category_are_not_searched_and_lose_nothing(shar
     monkeypatch.setattr(Seeker, "_may_divide", lambda self, sums: np.ones((len(sums), 1), bool))
     assert DecisionTreeRegressor(backend="numpy").fit(X, y).to_bytes() == quick.to_bytes()
     n_slow = sum(searched) - n_quick
-    assert (quick.tree_.feature == 1).any()
+    assert (quick.nodes_.feature == 1).any()
     assert n_quick < n_slow / 3 if share == 0.0 else n_quick == n_slow

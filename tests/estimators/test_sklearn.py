@@ -103,9 +103,9 @@ def test_copies_predict_the_same_and_have_the_same_bytes(estimator, data, copied
 @COPIES
 def test_the_arrays_of_a_tree_cannot_be_written_to(estimator, data, copied):
     for model in (estimator().fit(*data), copied(estimator().fit(*data))):
-        for name in type(model.tree_).DTYPES:
+        for name in type(model.nodes_).DTYPES:
             with pytest.raises(ValueError, match="read-only"):
-                getattr(model.tree_, name)[...] = 0
+                getattr(model.nodes_, name)[...] = 0
 
 
 def test_scikit_learn_knows_which_is_which():

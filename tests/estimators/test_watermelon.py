@@ -26,13 +26,13 @@ def melons(name, *, keep_id=False):
 def gain_of(column, y, **options):
     """The information gain of splitting all rows on one column, a branch a level."""
     model = DecisionTreeClassifier(criterion="entropy", nominal="multiway", max_depth=1, **options)
-    tree = model.fit(column.to_frame(), y).tree_
+    tree = model.fit(column.to_frame(), y).nodes_
     return tree.gain[0]
 
 
 def grown(model, node=0):
     """A tree as nested dicts: {feature: {branch: label or tree}}."""
-    tree, schema = model.tree_, model.schema_
+    tree, schema = model.nodes_, model.schema_
     if tree.kind[node] == Split.LEAF:
         return str(model.classes_[tree.value[node].argmax()])
     feature, first = int(tree.feature[node]), int(tree.first_child[node])
@@ -54,7 +54,7 @@ def grown(model, node=0):
 
 def test_the_root_of_table_2_has_an_entropy_of_0_998():
     X, y = melons("watermelon2")
-    tree = ID3Classifier().fit(X, y).tree_
+    tree = ID3Classifier().fit(X, y).nodes_
     assert tree.impurity[0] == pytest.approx(0.9975, abs=5e-5)
     assert sorted(tree.value[0]) == [8, 9]
 
@@ -133,10 +133,10 @@ def test_an_empty_branch_answers_with_its_parents_majority():
 def test_the_id_is_the_best_feature_by_gain_and_not_by_gain_ratio():
     X, y = melons("watermelon2", keep_id=True)
     by_gain = DecisionTreeClassifier(criterion="entropy", nominal="multiway").fit(X, y)
-    assert by_gain.schema_.names[by_gain.tree_.feature[0]] == "id"
+    assert by_gain.schema_.names[by_gain.nodes_.feature[0]] == "id"
     assert by_gain.get_depth() == 1
     by_ratio = DecisionTreeClassifier(criterion="gain_ratio", nominal="multiway").fit(X, y)
-    assert by_ratio.schema_.names[by_ratio.tree_.feature[0]] == "texture"
+    assert by_ratio.schema_.names[by_ratio.nodes_.feature[0]] == "texture"
 
 
 # Table 3.0: two numeric columns more.
@@ -149,7 +149,7 @@ def test_thresholds_of_table_3(column, gain, threshold):
     X, y = melons("watermelon3")
     model = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(X[[column]], y)
     assert model.tree_.gain[0] == pytest.approx(gain, abs=5e-5)
-    assert model.tree_.threshold[0] == pytest.approx(threshold, abs=1e-12)
+    assert model.nodes_.threshold[0] == pytest.approx(threshold, abs=1e-12)
 
 
 def test_the_tree_of_table_3():
@@ -195,7 +195,7 @@ def test_rows_of_unknown_texture_go_to_all_children_by_their_weights():
     model = DecisionTreeClassifier(
         criterion="entropy", nominal="multiway", missing="fractional", max_depth=1
     ).fit(X, y)
-    tree = model.tree_
+    tree = model.nodes_
     assert model.schema_.names[tree.feature[0]] == "texture"
     known = X["texture"].value_counts()
     assert known.to_dict() == {"clear": 7, "slightly_blurry": 5, "blurry": 3}

@@ -43,7 +43,7 @@ def from_counts(*counts):
 @pytest.mark.parametrize(("counts", "expected"), IMPURITIES, ids=str)
 def test_a_leaf_has_the_impurity_that_the_lecture_prints(counts, expected, criterion):
     X, y = from_counts(counts)
-    tree = DecisionTreeClassifier(criterion=criterion).fit(X, y).tree_
+    tree = DecisionTreeClassifier(criterion=criterion).fit(X, y).nodes_
     assert tree.n_nodes == 1
     assert tree.impurity[0] == pytest.approx(expected[criterion], abs=5e-4)
 
@@ -53,7 +53,7 @@ def test_a_leaf_has_the_impurity_that_the_lecture_prints(counts, expected, crite
 )
 def test_splitting_13_and_5_in_three_gains_what_the_lecture_prints(criterion, gain):
     X, y = from_counts((2, 4), (6, 0), (5, 1))
-    tree = DecisionTreeClassifier(criterion=criterion).fit(X, y).tree_
+    tree = DecisionTreeClassifier(criterion=criterion).fit(X, y).nodes_
     leaf = tree.is_leaf
     left = (tree.weight * tree.impurity)[leaf].sum() / tree.weight[0]
     assert tree.impurity[0] - left == pytest.approx(gain, abs=5e-6)
@@ -75,9 +75,9 @@ def test_numeric_columns_of_the_watermelons_gain_what_zhou_prints(
     X = numbers(melons, *names)
     model = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(X, melons["ripe"])
     assert model.tree_.impurity[0] == pytest.approx(0.998, abs=5e-4)
-    assert model.tree_.feature[0] == feature
+    assert model.nodes_.feature[0] == feature
     assert model.tree_.gain[0] == pytest.approx(gain, abs=5e-4)
-    assert model.tree_.threshold[0] == pytest.approx(threshold, abs=1e-12)
+    assert model.nodes_.threshold[0] == pytest.approx(threshold, abs=1e-12)
 
 
 def test_the_surface_of_a_watermelon_tells_next_to_nothing(melons):
@@ -90,14 +90,14 @@ def test_among_clear_watermelons_density_parts_the_ripe_ones(melons):
     clear = melons["texture"] == "clear"
     X, y = numbers(melons, "density", "sugar")[clear], melons["ripe"][clear]
     model = DecisionTreeClassifier(criterion="entropy").fit(X, y)
-    assert model.tree_.feature.tolist() == [0, -1, -1]
-    assert model.tree_.threshold[0] == pytest.approx(0.3815, abs=1e-12)
+    assert model.nodes_.feature.tolist() == [0, -1, -1]
+    assert model.nodes_.threshold[0] == pytest.approx(0.3815, abs=1e-12)
     assert model.score(X, y) == 1.0
 
 
 def test_cars_split_between_sporty_and_spacious_ones():
     X, y = from_counts(*CARS.values())
-    tree = DecisionTreeClassifier(max_depth=1).fit(X, y).tree_
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, y).nodes_
     assert tree.impurity[0] == pytest.approx(0.48980, abs=5e-6)
     assert tree.impurity[0] - tree.gain[0] == pytest.approx(0.37929, abs=5e-6)
     assert tree.threshold[0] == 1.5
@@ -109,5 +109,5 @@ def test_the_other_cuts_of_the_cars_are_worse_by_the_lectures_figures(first, gin
     """{family, truck, luxury} against {sports} is 0.44800, where the lecture slips."""
     X, y = from_counts(*CARS.values())
     is_first = np.isin(np.array(list(CARS))[X], first)
-    tree = DecisionTreeClassifier(max_depth=1).fit(is_first, y).tree_
+    tree = DecisionTreeClassifier(max_depth=1).fit(is_first, y).nodes_
     assert tree.impurity[0] - tree.gain[0] == pytest.approx(gini, abs=5e-6)

@@ -274,7 +274,7 @@ def test_the_function_takes_trees_values_and_columns():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(100, 3))
     models = [DecisionTreeRegressor(max_depth=3).fit(X, rng.normal(size=100)) for _ in range(3)]
-    trees = [model.tree_ for model in models]
+    trees = [model.nodes_ for model in models]
     values = [0.1 * tree.value[:, 0] for tree in trees]
     found = shap_values(trees, X, values=values, columns=[0, 1, 0], start=[5.0, 7.0])
     right = np.zeros((100, 3, 2))
@@ -312,7 +312,7 @@ def test_trees_of_many_nodes_are_explained_by_compiled_kernels(monkeypatch):
     own = CpuBackend.attribute
     monkeypatch.setattr(CpuBackend, "attribute", lambda *all: seen.append(1) or own(*all))
     assert np.array_equal(tree.shap_values(X[:2]), expected)
-    assert shap_values([tree.tree_], X[:2]).values.shape == (2, 2, 2)
+    assert shap_values([tree.nodes_], X[:2]).values.shape == (2, 2, 2)
     assert len(seen) == 2
     tree.set_params(backend="numpy").shap_values(X[:2])
     assert len(seen) == 2

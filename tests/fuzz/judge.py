@@ -133,7 +133,7 @@ def check_finite(model: Any, found: Any) -> None:
 
 
 def check_leaves(model: Any, leaf: Any) -> None:
-    trees = [model.tree_] if hasattr(model, "tree_") else [each.tree for each in model._members]
+    trees = [model.nodes_] if hasattr(model, "tree_") else [each.tree for each in model._members]
     leaf = leaf.reshape(N_ROWS, -1)
     assert leaf.shape[1] == len(trees)
     for tree, own in zip(trees, leaf.T, strict=True):

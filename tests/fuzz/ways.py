@@ -320,7 +320,7 @@ def where_rows_were_counted(case, right):
     inside = np.ones(case.n_rows, bool) if case.weight is None else case.weights() > 0
     X = case.X()[inside]
     for model in right.model.estimators_ if trees else [right.model]:
-        tree = model.tree_
+        tree = model.nodes_
         count = np.bincount(model.apply(X), minlength=tree.n_nodes)
         is_leaf = tree.first_child < 0
         if not np.array_equal(count[is_leaf], tree.n_rows[is_leaf]):
@@ -353,7 +353,7 @@ def by_the_book(case, right):
         min_rows_leaf=given.get("min_samples_leaf", 1),
         max_depth=given.get("max_depth"),
     )
-    return "; ".join(textbook.complaints(right.model.tree_, table, rules)[:2])
+    return "; ".join(textbook.complaints(right.model.nodes_, table, rules)[:2])
 
 
 WAYS = [

@@ -167,7 +167,7 @@ def test_classic_trees_are_those_of_numpy(weather, kind):
     )
     assert right.tree_.n_nodes > 5
     for name in Tree.DTYPES:
-        assert getattr(found.tree_, name).tobytes() == getattr(right.tree_, name).tobytes(), name
+        assert getattr(found.nodes_, name).tobytes() == getattr(right.nodes_, name).tobytes(), name
     assert found.predict(unseen).tobytes() == right.predict(unseen).tobytes()
 
 
@@ -233,7 +233,7 @@ def test_many_trees_are_walked_at_once(weather):
     trees = [
         gputree.CARTClassifier(max_depth=depth, pruning=None, backend="numpy")
         .fit(table, target)
-        .tree_
+        .nodes_
         for depth in (1, 3)
     ]
     read = read_table(table)

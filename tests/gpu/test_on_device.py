@@ -173,7 +173,7 @@ def test_a_frame_on_the_device_adds_nothing_but_names(table, expected):
     assert model.device_ == "cuda:0"
     assert model.feature_names_in_.tolist() == list(columns)
     for name in ("feature", "threshold", "missing_slot", "first_child", "n_rows"):
-        ours, right = getattr(model.tree_, name), getattr(expected.tree_, name)
+        ours, right = getattr(model.nodes_, name), getattr(expected.nodes_, name)
         np.testing.assert_array_equal(ours, right)
 
 

@@ -29,7 +29,7 @@ def bytes_of(tree):
 def test_fractions_of_rows_are_no_rows(weight):
     """Every leaf has the weight of a row, so that there are no more leaves than rows."""
     model = DecisionTreeClassifier(missing="fractional", backend="numpy").fit(*table(400), weight)
-    tree = model.tree_
+    tree = model.nodes_
     row = 1.0 if weight is None else 0.1
     assert tree.weight[tree.is_leaf].min() >= row * (1 - 1e-6)
     assert tree.n_leaves <= 400
@@ -40,7 +40,7 @@ def test_rows_to_split_and_rows_of_leaves_are_counted_by_their_fractions():
     model = DecisionTreeClassifier(
         missing="fractional", min_samples_split=25, min_samples_leaf=5, backend="numpy"
     )
-    tree = model.fit(*table(600)).tree_
+    tree = model.fit(*table(600)).nodes_
     assert tree.weight[tree.is_leaf].min() >= 5 - 1e-5
     assert tree.weight[~tree.is_leaf].min() >= 25 - 1e-5
 
@@ -54,7 +54,7 @@ def test_rows_that_were_never_divided_are_counted_as_before():
             criterion="gain_ratio", missing=missing, min_samples_leaf=3, backend="numpy"
         )
         .fit(X, y, weight)
-        .tree_
+        .nodes_
         for missing in ("fractional", "direction")
     ]
     assert [tree.threshold.tobytes() for tree in trees[1:]] == [trees[0].threshold.tobytes()]
@@ -69,7 +69,7 @@ def test_how_many_parts_are_divided_at_once_does_not_change_the_tree(backend, pa
             missing="fractional", backend=backend, histogram_budget=budget, **params
         )
         .fit(X, y)
-        .tree_
+        .nodes_
         for budget in (1, 100_000, None)
     ]
     assert len({bytes_of(tree) for tree in trees}) == 1
@@ -86,7 +86,7 @@ def test_parts_are_forgotten_with_their_node(monkeypatch):
         return tally(self, parts)
 
     monkeypatch.setattr(fractions.Fractions, "tally", counted)
-    tree = C45Classifier(pruning=None, backend="numpy", histogram_budget=2**20).fit(X, y).tree_
+    tree = C45Classifier(pruning=None, backend="numpy", histogram_budget=2**20).fit(X, y).nodes_
     assert tree.n_rows[tree.is_leaf].sum() > 20_000  # parts at last
     assert max(n_taken) < 10_000  # and at once
 

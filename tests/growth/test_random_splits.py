@@ -31,17 +31,17 @@ def test_the_better_of_two_drawn_splits_is_taken():
     """Column 0 tells the target; whatever is drawn for column 1 gains less than 1/100 of it."""
     x = np.arange(50.0)
     X = np.stack([x, np.tile([0.0, 1.0], 25)], axis=1)
-    chosen = [root(X, x, seed).tree_.feature[0] for seed in range(10)]
+    chosen = [root(X, x, seed).nodes_.feature[0] for seed in range(10)]
     assert chosen == [0] * 10
     # With one feature drawn at a node, the other has its turn as well.
-    drawn = {int(root(X, x, seed, max_features=1).tree_.feature[0]) for seed in range(10)}
+    drawn = {int(root(X, x, seed, max_features=1).nodes_.feature[0]) for seed in range(10)}
     assert drawn == {0, 1}
 
 
 def test_a_constant_column_is_passed_over():
     X = np.stack([np.zeros(20), np.arange(20.0)], axis=1)
     for seed in range(6):
-        assert root(X, X[:, 1], seed, max_features=1).tree_.feature[0] == 1
+        assert root(X, X[:, 1], seed, max_features=1).nodes_.feature[0] == 1
 
 
 def test_thresholds_keep_both_sides_large_enough():
@@ -88,6 +88,6 @@ def test_rows_of_extra_trees_end_in_the_leaf_that_counted_them():
     X[RNG.random(X.shape) < 0.3] = np.nan
     forest = ExtraTreesClassifier(3, random_state=0).fit(X, RNG.integers(0, 2, 300))
     for member in forest.estimators_:
-        tree = member.tree_
+        tree = member.nodes_
         ended = np.bincount(member.apply(X), minlength=tree.n_nodes)
         assert np.array_equal(ended[tree.is_leaf], tree.n_rows[tree.is_leaf])

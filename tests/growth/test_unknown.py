@@ -37,7 +37,7 @@ def id3(**params):
 
 
 def test_the_root_of_the_book_is_texture_with_its_gain(melons):
-    tree = id3(max_depth=1).fit(*melons).tree_
+    tree = id3(max_depth=1).fit(*melons).nodes_
     assert melons[0].columns[tree.feature[0]] == "texture"
     assert tree.gain[0] == pytest.approx(0.424, abs=5e-4)
 
@@ -45,7 +45,7 @@ def test_the_root_of_the_book_is_texture_with_its_gain(melons):
 def test_rows_without_texture_are_divided_as_in_the_book(melons):
     """Rows 8, ripe, and 10, unripe: 7/15 to clear, 5/15 to slightly blurry, 3/15 to blurry."""
     model = id3(max_depth=1).fit(*melons)
-    tree = model.tree_
+    tree = model.nodes_
     levels = model.schema_.levels[int(tree.feature[0])]
     child = {level: 1 + int(tree.level_slot[at]) for at, level in enumerate(levels)}
     assert model.classes_.tolist() == ["false", "true"]
@@ -63,7 +63,7 @@ def test_a_melon_without_texture_is_predicted_by_all_branches(melons):
     X, y = melons
     model = id3(max_depth=1).fit(X, y)
     blind = X.iloc[[0]].assign(texture=None)
-    assert model.predict_proba(blind)[0] == pytest.approx(model.tree_.value[0] / 17)
+    assert model.predict_proba(blind)[0] == pytest.approx(model.nodes_.value[0] / 17)
 
 
 @given(
@@ -90,7 +90,7 @@ def test_no_weight_is_lost_or_made_on_the_way_down(seed):
     y = rng.integers(0, 3, 40)
     weight = rng.integers(1, 9, 40) / 8
     model = C45Classifier(min_branch=0, categorical_features=[0], backend="numpy", pruning=None)
-    tree = model.fit(X, y, weight).tree_
+    tree = model.fit(X, y, weight).nodes_
     below = np.zeros((tree.n_nodes, 3))
     filled = tree.weight > 0  # an empty leaf has the classes of its parent
     np.add.at(below, tree.parent[1:][filled[1:]], tree.value[1:][filled[1:]])
@@ -139,7 +139,7 @@ Y = np.array([0, 0, 0, 0, 0, 1, 1, 0, 1, 0])
 
 
 def test_a_surrogate_is_the_cut_that_agrees_most():
-    tree = cart(max_depth=1).fit(X, Y).tree_
+    tree = cart(max_depth=1).fit(X, Y).nodes_
     assert (tree.feature[0], tree.threshold[0]) == (0, 5.5)
     assert tree.n_surrogates.tolist() == [1, 0, 0]
     # z <= 5.5 sends four of five with the left child and both others with the right one.
@@ -150,7 +150,7 @@ def test_a_surrogate_is_the_cut_that_agrees_most():
 
 
 def test_rows_follow_surrogates_and_then_the_larger_child_in_training():
-    tree = cart(max_depth=1).fit(X, Y).tree_
+    tree = cart(max_depth=1).fit(X, Y).nodes_
     # z = 3 to the left, z = 9 to the right, nothing known to the left.
     assert tree.n_rows.tolist() == [10, 7, 3]
     assert tree.value.tolist() == [[7, 3], [7, 0], [0, 3]]
@@ -170,14 +170,14 @@ def test_a_surrogate_has_no_value_of_the_node_between_its_sides():
     """
     rows = np.array([[1, 1], [2, 2], [3, 3], [7, 7], [8, 8], [9, 9], [NAN, 5], [NAN, 4]])
     model = cart(max_depth=1).fit(rows, [0, 0, 0, 1, 1, 1, 0, 1])
-    tree = model.tree_
+    tree = model.nodes_
     assert (tree.threshold[0], tree.surrogate_threshold[0]) == (5.0, 3.5)
     assert tree.n_rows.tolist() == [8, 3, 5]
     assert model.apply(rows).tolist() == [1, 1, 1, 2, 2, 2, 2, 2]
 
 
 def test_a_surrogate_may_be_turned_round():
-    tree = cart(max_depth=1).fit(X * [1, -1], Y).tree_
+    tree = cart(max_depth=1).fit(X * [1, -1], Y).nodes_
     assert tree.surrogate_threshold[0] == -5.5
     assert tree.surrogate_slot[0] == 1
     assert tree.n_rows.tolist() == [10, 7, 3]
@@ -188,7 +188,7 @@ def test_levels_go_with_most_of_their_rows():
     letters[-1] = None
     frame = pd.DataFrame({"x": X[:, 0], "letter": pd.Categorical(letters)})
     model = cart(max_depth=1).fit(frame, Y)
-    tree = model.tree_
+    tree = model.nodes_
     # a: 3 to the left; b: 1 to the left; c: 1 to the left, 2 to the right; d is no level here.
     assert tree.surrogate_level_start.tolist() == [0]
     assert tree.level_slot.tolist() == [0, 0, 1, STAY]
@@ -199,7 +199,7 @@ def test_levels_go_with_most_of_their_rows():
 
 def test_a_surrogate_no_better_than_the_larger_child_is_none():
     useless = np.array([1, 1, 2, 1, 2, 1, 2, 1, 2, 1.0])
-    tree = cart(max_depth=1).fit(np.column_stack([X[:, 0], useless]), Y).tree_
+    tree = cart(max_depth=1).fit(np.column_stack([X[:, 0], useless]), Y).nodes_
     assert tree.n_surrogates.tolist() == [0, 0, 0]
     assert tree.n_rows.tolist() == [10, 8, 2]  # all unknown rows with the larger child
 
@@ -207,7 +207,7 @@ def test_a_surrogate_no_better_than_the_larger_child_is_none():
 def test_a_surrogate_that_knows_too_few_rows_is_none():
     """It agrees on all four rows that it knows; the larger child alone has five."""
     seldom = np.array([1, 1, NAN, NAN, NAN, 2, 2, NAN, NAN, NAN])
-    tree = cart(max_depth=1).fit(np.column_stack([X[:, 0], seldom]), Y).tree_
+    tree = cart(max_depth=1).fit(np.column_stack([X[:, 0], seldom]), Y).nodes_
     assert tree.feature[0] == 0
     assert tree.n_surrogates.tolist() == [0, 0, 0]
 
@@ -219,12 +219,12 @@ def test_no_more_surrogates_are_kept_than_asked_for_the_best_first():
     better[3] = 39
     table = np.column_stack([rows, worse, better])
     y = rows > 19
-    tree = cart(max_depth=1).fit(table, y).tree_
+    tree = cart(max_depth=1).fit(table, y).nodes_
     assert tree.surrogate_feature.tolist() == [2, 1]
     assert tree.surrogate_agreement.tolist() == [39 / 40, 37 / 40]
-    tree = cart(max_depth=1, max_surrogates=1).fit(table, y).tree_
+    tree = cart(max_depth=1, max_surrogates=1).fit(table, y).nodes_
     assert tree.surrogate_feature.tolist() == [2]
-    tree = cart(max_depth=1, max_surrogates=0).fit(table, y).tree_
+    tree = cart(max_depth=1, max_surrogates=0).fit(table, y).nodes_
     assert tree.surrogate_feature.tolist() == []
 
 
@@ -244,7 +244,7 @@ def test_the_variance_of_a_node_is_that_of_all_its_rows_wherever_they_went():
     assert model.tree_.impurity[0] == pytest.approx(y.var())
     for node in (1, 2):
         assert model.tree_.impurity[node] == pytest.approx(y[leaf == node].var())
-        assert model.tree_.value[node, 0] == pytest.approx(y[leaf == node].mean())
+        assert model.nodes_.value[node, 0] == pytest.approx(y[leaf == node].mean())
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["surrogate", "direction"]))
@@ -256,6 +256,6 @@ def test_training_rows_end_where_a_prediction_sends_them(seed, missing):
     model = DecisionTreeClassifier(
         missing=missing, categorical_features=[1, 3], max_depth=4, backend="numpy"
     ).fit(X, y)
-    tree = model.tree_
+    tree = model.nodes_
     n_rows = np.asarray(model.decision_path(X).sum(axis=0)).ravel()
     np.testing.assert_array_equal(n_rows, tree.n_rows)

@@ -11,6 +11,7 @@ ended.
 import functools
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 import sklearn.ensemble
@@ -18,6 +19,7 @@ import sklearn.inspection  # it takes names from scikit-learn's ensembles, which
 import sklearn.tree
 
 import gputree
+from gputree.export import sklearn_model
 
 OURS = {
     sklearn.tree: [
@@ -38,7 +40,7 @@ used: set[str] = set()  # names of ours that the test at hand has used
 def watched(function, name):
     """A function that tells when it is called."""
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def telling(*args, **kwargs):
         used.add(name)
         return function(*args, **kwargs)
@@ -48,14 +50,17 @@ def watched(function, name):
 
 def put_in() -> None:
     """Set our names where scikit-learn has its own."""
+    # What makes estimators of scikit-learn goes on making them.
+    sklearn_model.tree = SimpleNamespace(**vars(sklearn.tree))
+    sklearn_model.ensemble = SimpleNamespace(**vars(sklearn.ensemble))
     for module, names in OURS.items():
         for name in names:
             ours = getattr(gputree, name)
             if isinstance(ours, type):
                 for method in ("__init__", "fit"):
                     setattr(ours, method, watched(getattr(ours, method), name))
-            else:
-                ours = watched(ours, name)
+            else:  # a text or a picture, which we have in two styles
+                ours = watched(functools.partial(ours, style="sklearn"), name)
             setattr(module, name, ours)
 
 
@@ -89,6 +94,6 @@ def pytest_runtest_logreport(report):
 
 
 def reason(report) -> str:
-    """The last line of what went wrong, short."""
+    """What went wrong, in the words of the last exception."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    return (crash.message if crash else str(report.longrepr))[:300]
+    return (crash.message if crash else str(report.longrepr))[:10_000]

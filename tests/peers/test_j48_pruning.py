@@ -54,7 +54,7 @@ class Sample:
         return model, [np.asarray(column.values) for column in columns], label
 
     def differences(self, model):
-        tree, run = model.tree_, self.run
+        tree, run = model.nodes_, self.run
         weights = np.zeros((tree.n_nodes, len(self.classes)))
         weights[:, model.classes_] = own_counts(tree)
         ours = told(model, 0, weights)
@@ -88,7 +88,7 @@ def test_error_based_pruning_leaves_what_j48_leaves(name, options):
     sample = Sample("weka39", name, options)
     growing, pruning = WEKA_39[options]
     model, columns, label = sample.grown(**growing)
-    model.tree_ = ErrorBased(**pruning).pruned(model.tree_, columns.__getitem__, label)
+    model.nodes_ = ErrorBased(**pruning).pruned(model.nodes_, columns.__getitem__, label)
     assert sample.differences(model) == []
     assert model.predict(sample.X).tolist() == sample.run["train_pred"]
 
@@ -99,8 +99,8 @@ def test_error_based_pruning_leaves_what_older_j48_leaves(name, options):
     sample = Sample("weka36", name, options)
     growing, pruning = WEKA_36[options]
     model, columns, label = sample.grown(**growing, thresholds="midpoint")
-    tree = at_values(model.tree_, columns)
-    model.tree_ = ErrorBased(**pruning).pruned(tree, columns.__getitem__, label)
+    tree = at_values(model.nodes_, columns)
+    model.nodes_ = ErrorBased(**pruning).pruned(tree, columns.__getitem__, label)
     assert sample.differences(model) == []
 
 
@@ -111,7 +111,7 @@ def test_reduced_error_pruning_leaves_what_j48_leaves(name):
     others = np.setdiff1d(np.arange(len(sample.y)), pruning_rows)
     model, columns, _ = sample.grown(others, thresholds="midpoint")
     # Thresholds are values of all rows, also of those that prune.
-    model.tree_ = at_values(model.tree_, columns)
+    model.nodes_ = at_values(model.nodes_, columns)
     method = ReducedError(prunes_ties=True, row_shares="validation")
     pruned = model.prune(method, sample.X.iloc[pruning_rows], sample.y.iloc[pruning_rows])
     assert sample.differences(pruned) == []

@@ -37,7 +37,7 @@ class Comparison:
     """Walks both trees from the root, and keeps what differs."""
 
     def __init__(self, model, theirs):
-        self.model, self.tree, self.theirs = model, model.tree_, theirs
+        self.model, self.tree, self.theirs = model, model.nodes_, theirs
         self.first_surrogate = self.tree.first_surrogate()
         self.wrong, self.n_compared, self.n_surrogates, self.n_tied = [], 0, 0, 0
 

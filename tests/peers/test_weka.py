@@ -23,7 +23,7 @@ def run_of(found, options, learner="J48"):
 
 def told(model, node, weights):
     """A node as Weka tells it: attribute, threshold and sons, or the class of a leaf."""
-    tree, schema = model.tree_, model.schema_
+    tree, schema = model.nodes_, model.schema_
     counts = weights[node]
     if tree.kind[node] == Split.LEAF:
         return {"counts": counts, "class": int(model.classes_[np.argmax(tree.value[node])])}
@@ -67,7 +67,7 @@ def grown(estimator, name, found):
     X, y, classes = declared(X, y, found["attributes"], found["class_attribute"])
     model = estimator.fit(X, y)
     weights = np.zeros((model.tree_.n_nodes, len(classes)))
-    weights[:, model.classes_] = np.where(model.tree_.weight[:, None] > 0, model.tree_.value, 0.0)
+    weights[:, model.classes_] = np.where(model.tree_.weight[:, None] > 0, model.nodes_.value, 0.0)
     return model, X, told(model, 0, weights)
 
 

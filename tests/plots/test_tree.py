@@ -77,7 +77,7 @@ def numbers():
 def test_a_node_is_an_annotation(categories):
     ax = axes()
     boxes = plot_tree(categories, ax=ax)
-    tree = categories.tree_
+    tree = categories.nodes_
     assert len(boxes) == tree.n_nodes
     assert boxes[0].get_text().split("\n")[:2] == ["a long name of a", "column"]
     leaf = int(np.flatnonzero(tree.is_leaf)[0])
@@ -151,7 +151,7 @@ def test_a_long_word_is_broken():
 
 def test_leaves_are_evenly_spaced_and_parents_are_above_their_children(categories, numbers):
     for model in (categories, numbers):
-        tree = model.tree_
+        tree = model.nodes_
         x, y = positions(boxes_of(tree))
         leaf_x = np.sort(x[tree.is_leaf])
         assert leaf_x.tolist() == (np.arange(tree.n_leaves) + 0.5).tolist()
@@ -165,7 +165,7 @@ def test_leaves_are_evenly_spaced_and_parents_are_above_their_children(categorie
 
 
 def test_below_the_largest_depth_dots_stand_for_the_rest(numbers):
-    tree = numbers.tree_
+    tree = numbers.nodes_
     boxes = plot_tree(numbers, ax=axes(), max_depth=2)
     assert len(boxes) == int((tree.depth <= 2).sum())
     for node, box in enumerate(boxes):

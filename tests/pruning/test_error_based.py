@@ -273,10 +273,10 @@ def test_a_slow_version_finds_the_same(seed, which, missing, raising, collapse, 
     weight = np.random.default_rng(seed).integers(1, 5, len(y)) / 2
     model, columns = fitted(ESTIMATORS[which], X, y, weight)
     how = ErrorBased(confidence, raising, collapse)
-    pruned = how.pruned(model.tree_, columns.__getitem__, y, weight)
+    pruned = how.pruned(model.nodes_, columns.__getitem__, y, weight)
     check_tree(pruned, levels_of(model))
-    assert_alike(told(pruned, columns), slowly(model.tree_, how, columns, y, weight))
-    assert n_inner(pruned) <= n_inner(model.tree_)
+    assert_alike(told(pruned, columns), slowly(model.nodes_, how, columns, y, weight))
+    assert n_inner(pruned) <= n_inner(model.nodes_)
 
 
 def n_inner(tree):
@@ -292,10 +292,10 @@ def test_a_slow_version_finds_the_same_in_a_deep_tree(seed, missing):
     X[rng.random(X.shape) < missing] = np.nan
     model, columns = fitted(C45Classifier(pruning=None), X, y)
     how, weight = ErrorBased(), np.ones(len(y))
-    pruned = how.pruned(model.tree_, columns.__getitem__, y)
-    assert_alike(told(pruned, columns), slowly(model.tree_, how, columns, y, weight))
+    pruned = how.pruned(model.nodes_, columns.__getitem__, y)
+    assert_alike(told(pruned, columns), slowly(model.nodes_, how, columns, y, weight))
     # Branches have been raised.
-    cut_only = ErrorBased(raising=False).pruned(model.tree_, columns.__getitem__, y)
+    cut_only = ErrorBased(raising=False).pruned(model.nodes_, columns.__getitem__, y)
     assert pruned.feature.tolist() != cut_only.feature.tolist()
 
 
@@ -414,9 +414,9 @@ def test_levels_that_a_raised_branch_had_not_seen_get_leaves_of_their_own():
 def test_collapsing_keeps_the_errors_in_training(seed, which):
     X, y = table(seed)
     model, _ = fitted(ESTIMATORS[which], X, y)
-    small = collapsed(model.tree_)
+    small = collapsed(model.nodes_)
     assert small.n_nodes <= model.tree_.n_nodes
-    assert errors_of(small) == pytest.approx(errors_of(model.tree_), abs=1e-3 * small.n_nodes)
+    assert errors_of(small) == pytest.approx(errors_of(model.nodes_), abs=1e-3 * small.n_nodes)
 
 
 def errors_of(tree):
@@ -429,16 +429,16 @@ def test_surrogates_send_rows_as_they_did_in_training():
     X.loc[::5, "x"] = np.nan
     model, columns = fitted(CARTClassifier(max_depth=3, pruning=None), X, y)
     assert model.tree_.n_surrogates.sum() > 3
-    counts = distributions(model.tree_, columns.__getitem__, y, np.ones(len(y)))
-    assert counts.tolist() == own_counts(model.tree_).tolist()
+    counts = distributions(model.nodes_, columns.__getitem__, y, np.ones(len(y)))
+    assert counts.tolist() == own_counts(model.nodes_).tolist()
 
 
 @pytest.mark.parametrize("which", sorted(ESTIMATORS))
 def test_rows_go_where_they_went_in_training(which):
     X, y = table(3, n_rows=400)
     model, columns = fitted(ESTIMATORS[which], X, y)
-    counts = distributions(model.tree_, columns.__getitem__, y, np.ones(len(y)))
-    np.testing.assert_allclose(counts, own_counts(model.tree_), atol=1e-9)
+    counts = distributions(model.nodes_, columns.__getitem__, y, np.ones(len(y)))
+    np.testing.assert_allclose(counts, own_counts(model.nodes_), atol=1e-9)
 
 
 # Empty leaves
@@ -447,7 +447,7 @@ def test_rows_go_where_they_went_in_training(which):
 def test_empty_leaves_are_told_apart_and_joined_again():
     X, y = table(5, n_rows=60)
     model, _ = fitted(C45Classifier(min_branch=1, pruning=None), X, y)
-    tree = model.tree_
+    tree = model.nodes_
     apart = with_a_leaf_a_level(tree)
     check_tree(apart, levels_of(model))
     assert apart.n_nodes > tree.n_nodes

@@ -31,7 +31,7 @@ def shape_of(name, target_exponent, weight_exponent):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         y, weight = np.ldexp(Y, target_exponent), np.full(90, np.ldexp(1.0, weight_exponent))
-        return model.fit(X, y, weight).tree_.feature.tolist()
+        return model.fit(X, y, weight).nodes_.feature.tolist()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -50,7 +50,7 @@ def test_a_standard_error_shrinks_with_the_weight_of_the_rows(exponent, expected
 
 
 def test_risks_that_are_no_numbers_are_refused():
-    tree = DecisionTreeRegressor(max_depth=2, backend="numpy").fit(X, Y).tree_
+    tree = DecisionTreeRegressor(max_depth=2, backend="numpy").fit(X, Y).nodes_
     account = by_impurity(tree)
     for bad in (np.inf, np.nan):
         risk = account.as_leaf.copy()
@@ -66,6 +66,6 @@ def test_divided_rows_may_have_any_weight(model, weight):
     table[::5, 0] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tree = model.set_params(backend="numpy").fit(table, Y > 0, np.full(90, weight)).tree_
+        tree = model.set_params(backend="numpy").fit(table, Y > 0, np.full(90, weight)).nodes_
     assert np.isfinite(tree.value).all()
     assert tree.weight[0] == pytest.approx(90 * weight)

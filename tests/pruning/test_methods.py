@@ -75,7 +75,7 @@ def small_tree(counts, children):
 
 def with_tree(tree):
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
-    model.tree_ = tree
+    model.nodes_ = tree
     return model
 
 
@@ -163,7 +163,7 @@ def test_pruning_never_grows_a_tree(name, seed, weighted):
     for method in all_methods(model):
         rows = (X, y) if method.name in NEEDING_ROWS else ()
         small = model.prune(method, *rows)
-        check_tree(small.tree_, kinds(small))
+        check_tree(small.nodes_, kinds(small))
         assert small.tree_.n_nodes <= model.tree_.n_nodes
         report = small.pruning_report_
         assert report.n_leaves == (model.get_n_leaves(), small.get_n_leaves())
@@ -181,9 +181,9 @@ def test_the_path_is_nested_and_ascends(name, seed, risk):
         risk = "error"  # of rows that end above the leaves the impurity is not known exactly
     model = fitted(name, seed, n_rows=60)
     method = CostComplexity(alpha=0.0, risk=risk)
-    account = method.account(model.tree_, hasattr(model, "classes_"))
-    links = weakest_links(model.tree_, account)
-    path = path_of(model.tree_, account, links)
+    account = method.account(model.nodes_, hasattr(model, "classes_"))
+    links = weakest_links(model.nodes_, account)
+    path = path_of(model.nodes_, account, links)
     assert (np.diff(path.alpha) >= 0).all()
     assert (np.diff(path.n_leaves) < 0).all()
     assert path.n_leaves[-1] == 1
@@ -195,9 +195,9 @@ def test_the_path_is_nested_and_ascends(name, seed, risk):
         assert small.prune(CostComplexity(alpha=float(alpha), risk=risk)).to_bytes() == (
             small.to_bytes()
         )
-        own = method.account(small.tree_, hasattr(model, "classes_"))
+        own = method.account(small.nodes_, hasattr(model, "classes_"))
         assert own.at_ends.sum() / own.total == pytest.approx(risk_of, abs=1e-9)
-    cost = measured(model.tree_, links.alpha / account.total, account, once.alpha)
+    cost = measured(model.nodes_, links.alpha / account.total, account, once.alpha)
     np.testing.assert_allclose(cost / account.total, once.risk, atol=1e-9)
 
 
@@ -227,9 +227,9 @@ def one_by_one(tree, account):
 @given(seed=seeds)
 def test_cutting_many_links_at_once_is_cutting_them_one_by_one(name, seed):
     model = fitted(name, seed, n_rows=60)
-    account = CostComplexity().account(model.tree_, True)
-    path = path_of(model.tree_, account).without_ties()
-    steps = one_by_one(model.tree_, account)
+    account = CostComplexity().account(model.nodes_, True)
+    path = path_of(model.nodes_, account).without_ties()
+    steps = one_by_one(model.nodes_, account)
     wanted = [(alpha, n) for alpha, n in steps if alpha > 1e-12]
     # A step starts from the tree before it; the path has the tree after it.
     np.testing.assert_allclose(path.alpha[1:], [alpha for alpha, _ in wanted], atol=1e-12)
@@ -270,7 +270,7 @@ def test_reduced_error_never_lowers_the_validation_score(name, seed, ties):
 def test_prepruning_is_judging_node_after_node(name, seed):
     model = fitted(name, seed, n_rows=60)
     X, y, _ = table(60, seed + 500)
-    tree, leaves = model.tree_, {0}
+    tree, leaves = model.nodes_, {0}
     queue, inner = [0], []
     while queue:
         node = queue.pop(0)
@@ -295,7 +295,7 @@ def test_simplifying_changes_no_answer_and_leaves_nothing_to_simplify(name, seed
     small = model.simplify()
     if name != "divided":
         np.testing.assert_array_equal(small.predict(X), model.predict(X))
-    tree = small.tree_
+    tree = small.nodes_
     if name in CLASSIFIERS:
         label = tree.value.argmax(axis=1)
         for node in np.flatnonzero(~tree.is_leaf):

@@ -53,7 +53,7 @@ def test_the_order_of_rows_does_not_change_a_pruned_tree(name):
     for seed in range(4):
         X, y, weight = table(seed, 120)
         weight = weight if seed % 2 else np.ones(len(y))
-        found = {bytes_of(model.fit(X[at], y[at], weight[at]).tree_) for at in orders(len(y))}
+        found = {bytes_of(model.fit(X[at], y[at], weight[at]).nodes_) for at in orders(len(y))}
         assert len(found) == 1
 
 
@@ -64,7 +64,7 @@ def test_the_order_of_validation_rows_does_not_change_what_is_cut(method):
         whole = C45Classifier(pruning=None, backend="numpy").fit(X[::2], y[::2])
         own = X[1::2], y[1::2], weight[1::2]
         pruned = [whole.prune(method, *(part[at] for part in own)) for at in orders(len(own[1]))]
-        assert len({bytes_of(each.tree_) for each in pruned}) == 1
+        assert len({bytes_of(each.nodes_) for each in pruned}) == 1
         # Tenths have no exact sum in binary, and errors are shares of that sum.
         assert len({each.pruning_report_.error for each in pruned}) == 1
 
@@ -81,8 +81,8 @@ def test_the_order_of_rows_does_not_change_rules():
 def test_every_backend_prunes_to_the_same_tree(backend, n_jobs):
     for seed in range(1 if backend == "cuda" else 2):
         X, y, weight = table(seed, 60 if backend == "cuda" else 400)
-        expected = C45Classifier(backend="numpy").fit(X, y, weight).tree_
+        expected = C45Classifier(backend="numpy").fit(X, y, weight).nodes_
         backwards = slice(None, None, -1)
         model = C45Classifier(backend=backend, n_jobs=n_jobs)
-        found = model.fit(X[backwards], y[backwards], weight[backwards]).tree_
+        found = model.fit(X[backwards], y[backwards], weight[backwards]).nodes_
         assert bytes_of(found) == bytes_of(expected)

@@ -36,7 +36,7 @@ def full():
 
 def inner(model, node):
     """The feature that a node tests."""
-    return model.schema_.names[model.tree_.feature[node]]
+    return model.schema_.names[model.nodes_.feature[node]]
 
 
 def accuracy(model):
@@ -44,7 +44,7 @@ def accuracy(model):
 
 
 def test_the_grown_tree_is_that_of_figure_4_5(full):
-    tree = full.tree_
+    tree = full.nodes_
     assert inner(full, 0) == "umbilicus"
     levels = full.schema_.levels[0]
     below = {
@@ -67,7 +67,7 @@ def test_the_grown_tree_is_that_of_figure_4_5(full):
 )
 def test_accuracies_on_the_way(full, cut, right):
     # What is below a node is cut to its children, to see one split at a time.
-    tree, levels = full.tree_, full.schema_.levels[0]
+    tree, levels = full.nodes_, full.schema_.levels[0]
     nodes = [
         at if at == 0 else 1 + int(tree.level_slot[tree.level_start[0] + levels.index(at)])
         for at in cut

@@ -116,7 +116,7 @@ def test_rows_of_a_node_are_those_that_pass_it(mixed):
     (X, y), (other, _) = mixed
     tree = DecisionTreeClassifier().fit(X, y)
     leaf = tree.apply(other)
-    found = reached(tree.tree_, (np.arange(len(leaf)), leaf, np.ones(len(leaf))))
+    found = reached(tree.nodes_, (np.arange(len(leaf)), leaf, np.ones(len(leaf))))
     path = tree.decision_path(other).toarray()
     for node in range(tree.tree_.n_nodes):
         assert sorted(found.rows_at(node)) == np.flatnonzero(path[:, node]).tolist()
@@ -140,7 +140,7 @@ def test_a_tree_too_large_is_cut_without_tearing_siblings_apart(mixed, monkeypat
     assert sum(data["n_children"]) == n - 1
     assert any(data["n_hidden"])
     assert data["n_nodes"] == tree.tree_.n_nodes
-    assert [whole_families(tree.tree_, most) for most in (1, 2)] == [1, 1]
+    assert [whole_families(tree.nodes_, most) for most in (1, 2)] == [1, 1]
 
 
 def test_trees_of_an_ensemble_are_chosen_from_all_of_it(mixed):

@@ -90,7 +90,7 @@ def test_a_click_shows_the_rule_of_a_node(iris, opened):
     click_node(page, 2)
     assert state(page)["selected"] == 2
     rule = page.locator("#node-rule").inner_text()
-    limit = tree.tree_.threshold[0]
+    limit = tree.nodes_.threshold[0]
     assert rule.startswith(f"If petal length (cm) is above {limit:.6g}, then the answer is v")
     assert page.locator("#tree-panel h3").inner_text().startswith("Node 2: petal")
     assert page.locator("#tree-panel .bars .label").count() == 3
@@ -158,7 +158,7 @@ def test_a_page_that_scrolls_over_the_tree_goes_on_scrolling(iris, opened, until
 
 def test_a_search_finds_columns_rules_classes_and_numbers(iris, opened):
     model, X, y = iris
-    tree = model.tree_
+    tree = model.nodes_
     page = opened(model.report(X, y))
     is_virginica = tree.is_leaf & (tree.value.argmax(axis=1) == 2)
     for query, expected in {

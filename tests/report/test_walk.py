@@ -101,7 +101,7 @@ def test_bits_of_thresholds_are_kept(opened):
     """Rows at a threshold, and one step above it, part there."""
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier().fit(X + 1e-9 / 3, y)
-    limits = tree.tree_.threshold[~tree.tree_.is_leaf]
+    limits = tree.nodes_.threshold[~tree.tree_.is_leaf]
     rows = np.concatenate(
         [np.tile(limits[:, None], 4), np.nextafter(limits, np.inf)[:, None] * [[1.0] * 4]]
     )

@@ -59,3 +59,36 @@ def test_names_for_pairs_are_refused_where_nodes_have_more_children(table):
         _ = tree.children_left
     with pytest.raises(ValueError, match="tests categories"):
         tree.apply(X)
+
+
+def test_leaves_and_values_look_as_in_scikit_learn(table):
+    X, y = table
+    Y = np.column_stack([X[:, 0], X[:, 1]])
+    for kind, target in (("Classifier", y), ("Regressor", X[:, 0]), ("Regressor", Y)):
+        own, other = (
+            getattr(module, f"DecisionTree{kind}")(max_depth=1, random_state=3).fit(
+                X[:, 3:], target
+            )
+            for module in (gputree, sklearn.tree)
+        )
+        ours, theirs = own.tree_, other.tree_
+        for name in ("feature", "threshold", "value", "children_left", "children_right"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
+        for name in ("n_classes", "n_outputs", "n_features", "node_count"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+        assert own.nodes_.feature[1] == -1  # the tree as it is kept
+
+
+def test_texts_have_scikit_learns_form_if_they_are_asked_for(table):
+    X, y = table
+    own, other = (
+        module.DecisionTreeClassifier(max_depth=2, criterion="entropy", random_state=3).fit(
+            X[:, 3:], y
+        )
+        for module in (gputree, sklearn.tree)
+    )
+    theirs = sklearn.tree.export_text(other, show_weights=True, spacing=2)
+    assert gputree.export_text(own, style="sklearn", show_weights=True, spacing=2) == theirs
+    assert "entropy = " in gputree.export_graphviz(own, style="sklearn", precision=1)
+    with pytest.raises(ValueError, match="style='other' is unknown"):
+        gputree.export_text(own, style="other")

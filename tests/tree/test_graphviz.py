@@ -109,11 +109,11 @@ def test_signs_survive():
 
 
 def test_every_node_and_edge_is_there_once(weather):
-    check_whole(export_graphviz(weather, filled=True), weather.tree_)
+    check_whole(export_graphviz(weather, filled=True), weather.nodes_)
     rng = np.random.default_rng(0)
     model = DecisionTreeRegressor().fit(rng.normal(size=(200, 3)), rng.normal(size=200))
     assert model.tree_.n_nodes > 300
-    check_whole(export_graphviz(model, filled=True), model.tree_)
+    check_whole(export_graphviz(model, filled=True), model.nodes_)
 
 
 def test_an_empty_leaf_says_so_and_has_no_counts_of_its_own():
@@ -151,7 +151,7 @@ NASTY = ['"', "\\", "\\N", "a\\", "<b>", "&lt;", "a;b", "]", "$x$", "{a|b}", "é
 def test_any_name_is_shown_as_it_is(name):
     model = DecisionTreeClassifier().fit([[0], [1]], [0, 1])
     source = export_graphviz(model, feature_names=[name], class_names=[name, "other"])
-    check_whole(source, model.tree_)
+    check_whole(source, model.nodes_)
     nodes, _ = parsed(source)
     assert nodes[0]["label"].split("\n")[:2] == [name, f"class {name}"]
 
@@ -188,27 +188,27 @@ def test_colours_are_those_of_the_classes_and_paler_where_they_mix():
 
 def test_a_node_between_classes_is_white():
     model = DecisionTreeClassifier().fit([[0], [1]], [0, 1])
-    assert node_colours(model.tree_, is_classes=True)[0] == "#ffffff"
+    assert node_colours(model.nodes_, is_classes=True)[0] == "#ffffff"
 
 
 @pytest.mark.parametrize("n_classes", [8, 9, 40])
 def test_every_class_has_a_colour_of_its_own(n_classes):
     labels = np.arange(n_classes)
-    tree = DecisionTreeClassifier().fit(labels[:, None], labels).tree_
+    tree = DecisionTreeClassifier().fit(labels[:, None], labels).nodes_
     colours = np.array(node_colours(tree, is_classes=True))
     assert len(set(colours[tree.is_leaf])) == n_classes
 
 
 def test_larger_values_have_stronger_colours():
     model = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [1.0, 5.0])
-    low, high = node_colours(model.tree_, is_classes=False)[1:]
+    low, high = node_colours(model.nodes_, is_classes=False)[1:]
     assert low == "#ffffff"
     assert high < low
 
 
 def test_of_several_outputs_the_purest_node_is_strongest():
     model = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [[1.0, 9.0], [5.0, -3.0]])
-    root, *leaves = node_colours(model.tree_, is_classes=False)
+    root, *leaves = node_colours(model.nodes_, is_classes=False)
     assert root == "#ffffff"
     assert leaves[0] == leaves[1] < root
 
@@ -232,7 +232,7 @@ def test_wrong_names_and_depths_are_refused():
     with pytest.raises(ValueError, match="max_depth"):
         export_graphviz(model, max_depth=-1)
     with pytest.raises(TypeError, match="a tree of gputree is needed"):
-        export_graphviz(model.tree_)
+        export_graphviz(model.nodes_)
 
 
 def test_a_chain_deeper_than_the_recursion_limit_is_shown():

@@ -53,20 +53,20 @@ def model(request):
 
 
 def test_cutting_nothing_changes_nothing(model):
-    assert same(cut(model.tree_, np.empty(0, int)), model.tree_)
+    assert same(cut(model.nodes_, np.empty(0, int)), model.nodes_)
 
 
 def test_cutting_the_root_leaves_a_leaf(model):
-    tree = cut(model.tree_, np.array([0]))
+    tree = cut(model.nodes_, np.array([0]))
     assert tree.n_nodes == 1
-    assert tree.value.tolist() == model.tree_.value[:1].tolist()
+    assert tree.value.tolist() == model.nodes_.value[:1].tolist()
     assert not len(tree.level_slot)
     assert not len(tree.surrogate_feature)
 
 
 def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it(model):
-    deep = model.tree_
-    shallow = type(model)(**{**model.get_params(), "max_depth": 3}).fit(*table()).tree_
+    deep = model.nodes_
+    shallow = type(model)(**{**model.get_params(), "max_depth": 3}).fit(*table()).nodes_
     found = cut(deep, np.flatnonzero(deep.depth == 3))
     for name in Tree.DTYPES:
         # Impurities of a regression are summed from the leaves up, in another order.
@@ -77,7 +77,7 @@ def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it(model):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_cut_is_a_tree_and_cutting_twice_is_cutting_at_once(model, seed):
-    tree = model.tree_
+    tree = model.nodes_
     rng = np.random.default_rng(seed)
     inner = np.flatnonzero(~tree.is_leaf)
     nodes = rng.choice(inner, size=len(inner) // 4, replace=False)
@@ -89,7 +89,7 @@ def test_any_cut_is_a_tree_and_cutting_twice_is_cutting_at_once(model, seed):
 
 
 def test_statistics_may_be_others(model):
-    tree = model.tree_
+    tree = model.nodes_
     every = np.arange(tree.n_nodes)
     found = reshaped(tree, every, tree.is_leaf, n_rows=every)
     assert found.n_rows.tolist() == every.tolist()
@@ -97,7 +97,7 @@ def test_statistics_may_be_others(model):
 
 
 def test_sums_go_up_from_the_leaves(model):
-    tree = model.tree_
+    tree = model.nodes_
     ones = np.where(tree.is_leaf, 1, 0)
     assert summed_up(tree, ones)[0] == tree.n_leaves
     if model.missing_ != "surrogate":
