@@ -149,11 +149,7 @@ class Draft:
 
     def layout(self, is_split: HostArray, root: int = 0) -> Layout:
         """Number the tree whose inner nodes are given, breadth-first."""
-        order = [np.array([root])]
-        while (inner := order[-1][is_split[order[-1]]]).size:
-            n = self.n_children[inner]
-            order.append(spread_out(self.first_child[inner], n))
-        node = np.concatenate(order)
+        node = self._breadth_first(is_split, root)
         n_children = np.where(is_split[node], self.n_children[node], 0)
         first_child = np.where(is_split[node], 1 + begins(n_children), UNSPLIT)
         place = np.full(self.n_nodes, UNSPLIT)
@@ -162,6 +158,20 @@ class Draft:
         while (below := np.flatnonzero(self._lacks(place))).size:
             place[below] = place[self.parent[below]]
         return Layout(node, first_child, n_children, place)
+
+    def _breadth_first(self, is_split: HostArray, root: int) -> HostArray:
+        """The nodes of the tree: the root, then the children of each in their order."""
+        if self.n_nodes - 1 == int(self.n_children[is_split].sum()):
+            # All nodes: most growth makes those of a depth from left to right.
+            node = np.argsort(self.depth, kind="stable")
+            inner = node[is_split[node]]
+            below = spread_out(self.first_child[inner], self.n_children[inner])
+            if np.array_equal(below, node[1:]):
+                return node
+        order = [np.array([root])]
+        while (inner := order[-1][is_split[order[-1]]]).size:
+            order.append(spread_out(self.first_child[inner], self.n_children[inner]))
+        return np.concatenate(order)
 
     def _lacks(self, place: HostArray) -> HostArray:
         """Which nodes have no place, and a parent that has one."""

@@ -25,6 +25,7 @@ trim, room, apart_step = SCALAR.trim, SCALAR.room, SCALAR.apart_step
 told_step, larger, apart = SCALAR.told_step, SCALAR.larger, SCALAR.apart
 counts_step, counts_score = SCALAR.counts_step, SCALAR.counts_score
 
+LOW_BITS = 9  # of the numbers of subsets that are looked at together
 FEW = 32  # items that are put in order one by one
 POWERS = 64  # steps towards the first principal component
 UNSEEN = 65_535  # the slot of levels that a node has not, where these do not go with a pool
@@ -38,8 +39,9 @@ def make_room(n_levels, n_channels, n_scored):
     items = np.zeros(n_items * n_channels, np.int64)
     sums = np.zeros((5, n_channels), np.int64)
     apart_by = np.empty((n_items, n_scored))
-    square = np.empty((n_scored + 3, n_scored))
-    return numbers, items, sums, np.empty(n_items), apart_by, square
+    square = np.empty((n_scored + 4, n_scored))
+    subsets = np.empty((2 + n_channels, 1 << min(max(n_levels - 1, 0), LOW_BITS)))
+    return numbers, items, sums, np.empty(n_items), apart_by, square, subsets
 
 
 @kernel
@@ -111,35 +113,77 @@ def best_cut(items, order, n_items, total, total_real, shape, rules, unit, left)
 
 
 @kernel
-def best_subset(items, n_items, total, total_real, shape, rules, unit, left):
+def sum_subsets(items, n_items, n_channels, low):
+    """The sums of all subsets of items 1, 2, ..., by channel; item i is bit i - 1 of a subset."""
+    for c in range(n_channels):
+        sums = low[c]
+        sums[0] = 0.0
+        n = 1
+        for item in range(1, n_items):
+            own, more = np.float64(items[item * n_channels + c]), sums[n:]
+            for subset in range(n):
+                more[subset] = sums[subset] + own
+            n *= 2
+
+
+@kernel
+def distances(base, low, n, total_real, whole, shape, ridge, unit, part, score):
+    """The scores of subsets by squared distances of means, and the weights of their children 0.
+
+    All are worked out before any are compared, so that loops become vector code. A child without
+    weight makes 0/0.
+    """
+    is_classes, n_scored = shape[0], shape[1]
+    first = 0 if is_classes else 1
+    for c in range(n_scored if is_classes else 1):
+        sums, own = low[c], np.float64(base[c])
+        for subset in range(n):
+            part[subset] = own + sums[subset] + (part[subset] if c > 0 else 0.0)
+    for c in range(n_scored):
+        sums, own = low[first + c], np.float64(base[first + c])
+        for subset in range(n):
+            square = score[subset] if c > 0 else 0.0
+            left = (own + sums[subset]) * unit[c]
+            score[subset] = apart_step(square, left, total_real[c], part[subset] + ridge, whole)
+    for subset in range(n):
+        score[subset] = score[subset] / room(part[subset] + ridge, whole)
+
+
+@kernel
+def best_subset(items, n_items, total, total_real, shape, rules, unit, base, left, subsets):
     """Score and members, bit by bit, of the best subset of items 1, 2, ... that join item 0.
 
-    Subsets follow one another by one item that comes or goes; the first in the order of their
-    numbers wins a tie.
+    `base` has what child 0 has besides. Subsets come in the order of their numbers, the low bits
+    of which are looked at together.
     """
     n_channels = shape[3]
+    formula, ridge = rules[0], rules[3]
+    whole = np.float64(weight_at(total, 0, shape[0], shape[1])) + 2.0 * ridge
+    part, score, low = subsets[0], subsets[1], subsets[2:]
+    n_low = min(n_items - 1, LOW_BITS)
+    n = 1 << n_low
+    sum_subsets(items, n_low + 1, n_channels, low)
     best, best_trimmed, best_set = -np.inf, -np.inf, -1
     for c in range(n_channels):
-        left[c] += items[c]
-    subset = 0
-    for step in range(1 << (n_items - 1)):
-        if step > 0:
-            changed = step & -step
-            subset ^= changed
-            item = 1
-            while changed > 1:
-                changed >>= 1
-                item += 1
-            joins = (subset >> (item - 1)) & 1
+        base[c] += items[c]
+    for high in range(1 << (n_items - 1 - n_low)):
+        if high > 0:  # bits that were 0 and those below them change
+            for bit in range(n_items - 1 - n_low):
+                sign = ((high >> bit) & 1) - (((high - 1) >> bit) & 1)
+                for c in range(n_channels):
+                    base[c] += sign * items[(n_low + 1 + bit) * n_channels + c]
+        if formula == BETWEEN:
+            distances(base, low, n, total_real, whole, shape, ridge, unit, part, score)
+        for subset in range(n):
+            if formula == BETWEEN:
+                floor = best * CLEARLY_LESS
+                if score[subset] < floor or not trim(score[subset]) > best_trimmed:
+                    continue
             for c in range(n_channels):
-                own = items[item * n_channels + c]
-                left[c] += own if joins else -own
-        score = worth(left, total, total_real, shape, rules, unit, best * CLEARLY_LESS)
-        if score == -np.inf:
-            continue
-        trimmed = trim(score)
-        if trimmed > best_trimmed or (trimmed == best_trimmed and subset < best_set):
-            best, best_trimmed, best_set = score, trimmed, subset
+                left[c] = base[c] + np.int64(low[c, subset])
+            own = worth(left, total, total_real, shape, rules, unit, -np.inf)
+            if own > -np.inf and trim(own) > best_trimmed:
+                best, best_trimmed, best_set = own, trim(own), (high << n_low) + subset
     return best, best_trimmed, best_set
 
 
@@ -176,6 +220,7 @@ def component(items, n_items, known, shape, unit, key, apart_by, square):
     is_classes, n_scored, _, n_channels = shape
     first = 0 if is_classes else 1
     spread, direction, other, mean = square[:n_scored], square[-1], square[-2], square[-3]
+    other[:] = 0.0
     whole = np.float64(max(1, weight_at(known, 0, is_classes, n_scored)))
     for c in range(n_scored):
         mean[c] = np.float64(known[first + c]) * unit[c] / whole
@@ -198,8 +243,13 @@ def component(items, n_items, known, shape, unit, key, apart_by, square):
         largest = 0.0
         for c in range(n_scored):
             largest = larger(np.abs(direction[c]), largest)
+        is_settled = True  # the same vector again: so it stays
         for c in range(n_scored):
-            other[c] = direction[c] / (largest if largest > 0.0 else 1.0)
+            own = direction[c] / (largest if largest > 0.0 else 1.0)
+            is_settled &= own == other[c]
+            other[c] = own
+        if is_settled:
+            break
         for a in range(n_scored):
             direction[a] = in_turn(spread[a], other, n_scored)
     for i in range(n_items):
@@ -247,7 +297,7 @@ def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
     missing values, and whether a better division may have been missed; goes_right[i] tells of item
     i. Child 0 has the first item: a subset and its complement are one split.
     """
-    numbers, items, sums, key, apart_by, square = room_for
+    numbers, items, sums, key, apart_by, square, subsets = room_for
     order, known, missing, total, left = numbers[0], sums[0], sums[1], sums[2], sums[3]
     is_classes, n_scored, _, n_channels = shape
     most_exact, is_principal, is_optimal = rules[4], rules[5], rules[6]
@@ -270,7 +320,7 @@ def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
             left[c] = missing[c] if taken else 0
         if is_exact:
             score, trimmed, number = best_subset(
-                items, n_items, total, total_real, shape, rules, unit, left
+                items, n_items, total, total_real, shape, rules, unit, left, sums[4], subsets
             )
         else:
             score, trimmed, number = best_cut(

@@ -11,7 +11,13 @@ import numpy as np
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import make_room
-from gputree.kernels.cpu.grow_levels import LISTED_ROWS, set_sides, sum_levels, try_levels
+from gputree.kernels.cpu.grow_levels import (
+    LISTED_ROWS,
+    may_divide,
+    set_sides,
+    sum_levels,
+    try_levels,
+)
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import (
@@ -61,19 +67,22 @@ def mix(key, draw):
 
 
 @kernel
-def draw(key, n_features, number, turn):
-    """The features of a node in the order of its draw."""
+def draw(key, n_features, n_drawn, number, turn):
+    """The first features of a node in the order of its draw."""
     for feature in range(n_features):
         number[feature] = mix(~key, np.uint64(feature))
-        turn[feature] = feature
-    # Features are few: each is put in its place among those before it.
-    for i in range(1, n_features):
-        own, value = turn[i], number[turn[i]]
-        j = i
+    # Those drawn are few: each is put in its place among those before it.
+    for feature in range(n_features):
+        value = number[feature]
+        j = min(feature, n_drawn)
+        if j == n_drawn:
+            if number[turn[j - 1]] <= value:
+                continue
+            j -= 1
         while j > 0 and number[turn[j - 1]] > value:
             turn[j] = turn[j - 1]
             j -= 1
-        turn[j] = own
+        turn[j] = feature
 
 
 @kernel
@@ -324,7 +333,7 @@ def grow(
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
             if n_drawn < n_features:
-                draw(keys[here, 0], n_features, number, turn)
+                draw(keys[here, 0], n_features, n_drawn, number, turn)
                 turn[:n_drawn].sort()
             forget(best, left)
             for t in range(n_features):
@@ -332,11 +341,13 @@ def grow(
                 if n_drawn < n_features:
                     if t >= n_drawn and best[SCORE] > -np.inf:
                         break
+                    if t == n_drawn:
+                        draw(keys[here, 0], n_features, n_features, number, turn)
                     feature = turn[t]
                 before = best[TRIMMED]
                 lost = np.int64(0)
                 if not is_ordered[feature]:
-                    if levels is not None and levels[0][feature]:
+                    if levels is not None and may_divide(feature, n, n_codes, by_rows, levels):
                         n_seen = sum_levels(
                             table[feature], at, n, n_codes[feature], word[first:], channel, amount,
                             values, is_weighted, shape, near, every, bits, cells, seen,

@@ -49,6 +49,17 @@ def sum_levels(
 
 
 @kernel
+def may_divide(feature, n, n_codes, by_rows, levels):
+    """Whether a feature is nominal, and a node of `n` rows may have a level with rows enough.
+
+    Without one, nothing but missing values can be told from the others.
+    """
+    is_nominal, n_levels, min_category = levels[0], levels[1], levels[2]
+    is_large = not by_rows or n >= min_category[feature]
+    return is_nominal[feature] and (is_large or n_codes[feature] > n_levels[feature])
+
+
+@kernel
 def unpack(cells, seen, n_seen, is_classes, sums):
     """The words of codes as two channels: both classes, or weight and sum."""
     for i in range(n_seen):
