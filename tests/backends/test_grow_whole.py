@@ -174,7 +174,7 @@ TARGETS = {
         Rules("between", n_drawn=1, seed=3, min_category=4, most_whole=20),
         Rules("between", max_leaves=12, missing="category", min_rows_leaf=3),
         Rules("between", subset_method="ordered", columns=np.arange(6) > 0),
-        Rules("between", subset_method="exact", max_depth=4, min_category=30),
+        Rules("between", subset_method="exact", max_depth=6, min_category=30),
     ],
     ids=["all", "draw", "best", "order", "exact"],
 )
