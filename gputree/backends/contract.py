@@ -52,6 +52,24 @@ NO_SPLIT = -np.inf  # score of a node without an admissible split
 
 
 @dataclass(frozen=True)
+class LevelRules:
+    """How nominal features are split."""
+
+    formula: str
+    min_rows: int
+    min_weight: int
+    is_multiway: bool = False
+    method: str = "auto"  # or exact, ordered, principal, greedy
+    most_exact: int = 10  # levels of a node up to which `auto` tries all subsets of many classes
+    list_length: int = 8  # levels that `greedy` looks at in each step
+    missing: str = "direction"  # or category, known
+    ridge: float = 0.0  # added to the weights of levels and of children
+    # Levels with fewer rows in a node, or with less weight where rows are hidden, are one together
+    # there, and with them go levels that the node has not. Only where subsets are searched.
+    min_category: int = 1
+
+
+@dataclass(frozen=True)
 class Search:
     """What a split must satisfy, and which features each node may use."""
 
@@ -66,6 +84,8 @@ class Search:
     least_share: float = 0.0
     most_least_weight: int = 0
     ridge: float = 0.0  # added to the weight of each child where a split is scored
+    # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
+    levels: Sequence[tuple[LevelRules, HostArray]] = ()
 
 
 @dataclass(frozen=True)
@@ -90,24 +110,6 @@ class Rates:
     left_weight: HostArray  # of child 0
     known_weight: HostArray  # of both children
     n_cuts: HostArray  # how many thresholds are admissible
-
-
-@dataclass(frozen=True)
-class LevelRules:
-    """How nominal features are split."""
-
-    formula: str
-    min_rows: int
-    min_weight: int
-    is_multiway: bool = False
-    method: str = "auto"  # or exact, ordered, principal, greedy
-    most_exact: int = 10  # levels of a node up to which `auto` tries all subsets of many classes
-    list_length: int = 8  # levels that `greedy` looks at in each step
-    missing: str = "direction"  # or category, known
-    ridge: float = 0.0  # added to the weights of levels and of children
-    # Levels with fewer rows in a node, or with less weight where rows are hidden, are one together
-    # there, and with them go levels that the node has not. Only where subsets are searched.
-    min_category: int = 1
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,17 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class LevelLists:
+    """Where codes go at nodes that test levels: each node lists some, and all others go one way."""
+
+    node: HostArray  # (lists,)
+    n: HostArray  # (lists,) how many codes are listed
+    absent: HostArray  # (lists,) the slot of all others, perhaps STAY
+    code: HostArray  # (codes, list by list)
+    slot: HostArray  # (codes,)
+
+
+@dataclass(frozen=True)
 class Whole:
     """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
 
@@ -166,6 +179,8 @@ class Whole:
     score: HostArray
     sums: HostArray  # (nodes, channels)
     rows: Rows  # each at its last node
+    levels: LevelLists | None = None  # of the nodes that test some
+    heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from gputree.backends import cpu_sweep
-from gputree.backends.contract import Limits, Search, Whole
+from gputree.backends.contract import LevelLists, Limits, Search, Whole
+from gputree.backends.cpu_levels import is_compiled, way_of
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
+from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, SLOT, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import grow
 from gputree.kernels.cpu.split import FORMULAS
 from gputree.kernels.cpu.two_classes import EXACT_WEIGHT
 from gputree.kernels.cpu.words import UPPER
+from gputree.runs import spread_out
 from gputree.turns import Turns
 
 LONE_ROWS = 16_384  # of a tree that is grown by one thread while others rest
@@ -32,7 +36,7 @@ def grow_whole(
     search: Search,
     limits: Limits,
 ) -> list[Whole] | None:
-    """Trees on rows at their roots; None where frontiers are quicker, or levels are split."""
+    """Trees on rows at their roots; None where frontiers are quicker, or have to do it."""
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
     if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
@@ -40,7 +44,7 @@ def grow_whole(
             return None
         whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
         return None if whole is None else [whole]
-    if roots[0].bins.is_nominal.any():
+    if not all(is_compiled(rules) for rules, _ in search.levels):
         return None
     return workers.map(
         lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
@@ -59,7 +63,8 @@ def _grow(
     least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
-    node, score, sums = grow.grow(
+    levels = _levels(rows, search)
+    node, score, sums, listed = grow.grow(
         row,
         word,
         rows.label,
@@ -69,7 +74,8 @@ def _grow(
         rows.code,
         bins.n_codes,
         bins.n_values,
-        ordered(bins, search),
+        ordered(bins, search) & ~bins.is_nominal,
+        levels,
         key,
         totals,
         shape_of(channels),
@@ -93,6 +99,8 @@ def _grow(
         if channels.counts_rows:
             sums = np.concatenate([sums, n_rows[:, None]], axis=1)
     return Whole(
+        levels=None if levels is None else _lists(node, listed, bins),
+        heuristic=frozenset() if levels is None else frozenset(np.flatnonzero(levels[-1]).tolist()),
         is_inner=is_inner,
         first_child=node[:, grow.FIRST_CHILD],
         feature=node[:, grow.TESTED].astype(FEATURE),
@@ -110,6 +118,30 @@ def _grow(
             n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
         ),
     )
+
+
+def _levels(rows: CpuRows, search: Search) -> tuple[Any, ...] | None:
+    """How nominal features are split as kernels know it; None where there are none."""
+    bins = rows.bins
+    if not bins.is_nominal.any():
+        return None
+    n_levels, min_category = bins.n_values.copy(), np.ones(len(bins.features), np.int64)
+    ridge = np.zeros(len(bins.features))
+    for rules, is_alike in search.levels:
+        if rules.missing == "category":
+            n_levels[is_alike] = bins.n_codes[is_alike]
+        min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+    is_tested = ordered(bins, search) & bins.is_nominal
+    way = way_of(rows.target.channels, search.levels[0][0])
+    return is_tested, n_levels, min_category, ridge, way, np.zeros(len(ridge), np.bool_)
+
+
+def _lists(node: HostArray, listed: HostArray, bins: Bins) -> LevelLists:
+    """The levels that nodes list, node by node."""
+    own = np.flatnonzero((node[:, grow.FIRST_CHILD] >= 0) & bins.is_nominal[node[:, grow.TESTED]])
+    n = node[own, grow.N_LISTED]
+    at = spread_out(node[own, grow.LISTED_AT], n)
+    return LevelLists(own, n, node[own, grow.ABSENT].astype(SLOT), *listed[at].T)
 
 
 def _best(
@@ -144,6 +176,8 @@ def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:
     if rows.is_packed:
         return rows.word
     channels = rows.target.channels
+    if channels.counts_rows and any(rules.min_category > 1 for rules, _ in search.levels):
+        return NONE  # words do not tell how many rows a level has
     is_pair = channels.is_classes and channels.n_scored == 2 and search.formula == "between"
     counts_by_weight = not channels.counts_rows or search.min_rows <= 1
     if not (is_pair and counts_by_weight and totals[:2].sum() <= EXACT_WEIGHT):

@@ -4,11 +4,11 @@ import numpy as np
 
 from gputree.backends.contract import LevelRules, LevelSplits
 from gputree.backends.cpu_rate import shape_of
-from gputree.backends.levels import CONCAVE, LevelTables, split_levels
+from gputree.backends.levels import CONCAVE, LevelTables, is_one_dimensional, split_levels
 from gputree.backends.workers import Workers
 from gputree.data.target import Channels
-from gputree.dtypes import SLOT, STAY
-from gputree.kernels.cpu import multiway, ordered
+from gputree.dtypes import MAX_BINS, SLOT, STAY
+from gputree.kernels.cpu import groups, multiway
 from gputree.kernels.cpu.split import FORMULAS
 
 
@@ -18,11 +18,31 @@ def split(
     """The best splits of pairs of a node and a feature."""
     if rules.is_multiway:
         return _multiway(workers, tables, channels, rules)
-    is_one_dimensional = channels.n_scored <= (2 if channels.is_classes else 1)
-    is_exact = is_one_dimensional and rules.formula in CONCAVE
-    if is_exact and rules.method in ("auto", "ordered"):
-        return _ordered(workers, tables, channels, rules)
+    if is_compiled(rules):
+        return _groups(workers, tables, channels, rules)
     return split_levels(tables, channels, rules)
+
+
+def is_compiled(rules: LevelRules) -> bool:
+    """Whether there is compiled code that divides levels into two groups as the rules ask."""
+    return not rules.is_multiway and rules.method != "greedy"
+
+
+def way_of(channels: Channels, rules: LevelRules) -> tuple[int, bool, bool]:
+    """The search for groups as kernels know it.
+
+    Up to how many levels all divisions are tried, whether the others are put in order by the
+    principal component, and whether no division is better than the best cut of that order.
+    """
+    is_optimal = is_one_dimensional(channels) and rules.formula in CONCAVE
+    is_principal = not is_one_dimensional(channels) or rules.method == "principal"
+    if rules.method == "exact":
+        most_exact = MAX_BINS + 1
+    elif rules.method != "auto" or is_optimal:
+        most_exact = 0
+    else:
+        most_exact = rules.most_exact
+    return most_exact, is_principal, is_optimal and not is_principal
 
 
 def _multiway(
@@ -57,33 +77,35 @@ def _multiway(
     return LevelSplits(score, bits, np.zeros(n_pairs, bool), n_children, slot)
 
 
-def _ordered(
+def _groups(
     workers: Workers, tables: LevelTables, channels: Channels, rules: LevelRules
 ) -> LevelSplits:
     n_pairs = len(tables.n_codes)
     score, bits = np.empty(n_pairs), np.empty(n_pairs)
+    is_heuristic = np.empty(n_pairs, np.bool_)
     slot = np.full(len(tables.cells), STAY, SLOT)
     workers.run(
-        ordered.split,
+        groups.split,
         n_pairs,
         tables.cells.reshape(-1),
         tables.start,
         tables.n_codes,
         tables.n_codes if rules.missing == "category" else tables.n_values,
         rules.missing == "direction",
+        rules.min_category,
         shape_of(channels),
         (
             FORMULAS[rules.formula],
             rules.min_rows,
             max(1, rules.min_weight),
             rules.ridge,
-            rules.min_category,
+            *way_of(channels, rules),
         ),
         np.array(channels.units),
         score,
         bits,
+        is_heuristic,
         slot,
         work=tables.cells.size,
     )
-    is_exact = np.zeros(n_pairs, bool)
-    return LevelSplits(score, bits, is_exact, np.full(n_pairs, 2), slot)
+    return LevelSplits(score, bits, is_heuristic, np.full(n_pairs, 2), slot)

@@ -60,6 +60,11 @@ def tables_of(bins: Bins, cells: HostArray, feature: HostArray) -> LevelTables:
     return LevelTables(cells, bins.n_codes[feature], bins.n_values[feature])
 
 
+def is_one_dimensional(channels: Channels) -> bool:
+    """Whether one number tells what rows are like: a share, or a mean."""
+    return channels.n_scored <= (2 if channels.is_classes else 1)
+
+
 def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> LevelSplits:
     """The best splits of pairs of a node and a feature."""
     n_values = tables.n_codes if rules.missing == "category" else tables.n_values
@@ -227,9 +232,8 @@ class _Search:
     def _methods(self) -> Iterator[tuple[HostArray, str]]:
         """Which nodes to search by which method."""
         rules, n_present = self.rules, self.is_present.sum(axis=1)
-        is_one_dimensional = self.channels.n_scored <= (2 if self.channels.is_classes else 1)
-        order = "ordered" if is_one_dimensional else "principal"
-        is_optimal = is_one_dimensional and rules.formula in CONCAVE
+        order = "ordered" if is_one_dimensional(self.channels) else "principal"
+        is_optimal = is_one_dimensional(self.channels) and rules.formula in CONCAVE
         can_split = n_present + (self.channels.weight_of(self.missing) > 0) >= 2
         if rules.method != "auto":
             by_hand = np.flatnonzero(can_split)

@@ -4,7 +4,7 @@ Knows trees and the contract; must not know devices, arrays on devices, or formu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from gputree.growth.queue import (
     n_within,
 )
 from gputree.growth.rules import Rules
-from gputree.growth.seek import Seeker
+from gputree.growth.seek import Seeker, alike
 from gputree.growth.unknown import BySurrogates, Learned, Unknown
 
 
@@ -153,6 +153,9 @@ def grow_whole(
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
+    if bins.is_nominal.any():
+        levels = alike(rules.levels, bins, rules.ridge, rules.most_whole)
+        search = replace(search, levels=levels)
     totals = np.stack([start.totals for start in starts])
     found = backend.grow_whole(roots, totals, keys, search, rules.limits(budget))
     if found is None:

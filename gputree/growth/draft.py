@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Moves, Whole
+from gputree.backends.contract import LevelLists, Moves, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
-from gputree.dtypes import FEATURE, SLOT, SUM, HostArray
+from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
 from gputree.growth.seek import Found, Tables
 from gputree.growth.surrogates import Surrogates
-from gputree.runs import begins, spread_out
+from gputree.runs import begins, owners, spread_out
 
 UNSPLIT = -1
-NO_TABLE = -1
+NOT_LISTED = -1
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,17 @@ class Draft:
             "next_code": np.zeros(n_roots, np.int64),
             "missing_slot": np.zeros(n_roots, SLOT),
             "left": np.zeros((n_roots, channels.n), SUM),
-            "table_at": np.full(n_roots, NO_TABLE),
+            "listed_at": np.full(n_roots, NOT_LISTED),
+            "n_listed": np.zeros(n_roots, np.int64),
+            "absent": np.zeros(n_roots, SLOT),
             "children_at": np.zeros(n_roots, np.int64),
             "counted": np.full(n_roots, n_rows),
         }
-        self._tables: list[Tables] = []
-        self._table_ends = 0
-        self._children_ends = 0
+        # Codes of levels with their slots, and sums of children, as nodes were noted.
+        self._lists: list[tuple[HostArray, HostArray]] = []
+        self._children: list[HostArray] = []
+        self._lists_end = 0
+        self._children_end = 0
         self.surrogates: list[Surrogates] = []
         self.heuristic: set[int] = set()
 
@@ -81,6 +85,10 @@ class Draft:
         draft.parent[whole.first_child[divided]] = divided
         draft.parent[whole.first_child[divided] + 1] = divided
         draft.counted[:] = whole.n_rows
+        if whole.levels is not None:
+            draft._note_lists(whole.levels)
+            draft.missing_slot[whole.levels.node] = _missing_slots(draft, whole.levels)
+            draft.heuristic |= whole.heuristic
         return draft
 
     def __getattr__(self, name: str) -> HostArray:
@@ -106,11 +114,16 @@ class Draft:
             return
         own = nodes[tables.place]
         self.n_children[own] = tables.n_children
-        self.table_at[own] = self._table_ends + begins(tables.n_codes)
-        self.children_at[own] = self._children_ends + begins(tables.n_children)
-        self._tables.append(tables)
-        self._table_ends += len(tables.slot)
-        self._children_ends += len(tables.sums)
+        self._note_lists(_listed(own, tables))
+        self.children_at[own] = self._children_end + begins(tables.n_children)
+        self._children.append(tables.sums)
+        self._children_end += len(tables.sums)
+
+    def _note_lists(self, lists: LevelLists) -> None:
+        self.listed_at[lists.node] = self._lists_end + begins(lists.n)
+        self.n_listed[lists.node], self.absent[lists.node] = lists.n, lists.absent
+        self._lists.append((lists.code, lists.slot))
+        self._lists_end += len(lists.code)
 
     def divide(self, nodes: HostArray) -> Moves:
         """Make the children of some nodes, in order, and say how their rows move."""
@@ -136,11 +149,7 @@ class Draft:
 
     def layout(self, is_split: HostArray, root: int = 0) -> Layout:
         """Number the tree whose inner nodes are given, breadth-first."""
-        order = [np.array([root])]
-        while (inner := order[-1][is_split[order[-1]]]).size:
-            n = self.n_children[inner]
-            order.append(spread_out(self.first_child[inner], n))
-        node = np.concatenate(order)
+        node = self._breadth_first(is_split, root)
         n_children = np.where(is_split[node], self.n_children[node], 0)
         first_child = np.where(is_split[node], 1 + begins(n_children), UNSPLIT)
         place = np.full(self.n_nodes, UNSPLIT)
@@ -149,6 +158,20 @@ class Draft:
         while (below := np.flatnonzero(self._lacks(place))).size:
             place[below] = place[self.parent[below]]
         return Layout(node, first_child, n_children, place)
+
+    def _breadth_first(self, is_split: HostArray, root: int) -> HostArray:
+        """The nodes of the tree: the root, then the children of each in their order."""
+        if self.n_nodes - 1 == int(self.n_children[is_split].sum()):
+            # All nodes: most growth makes those of a depth from left to right.
+            node = np.argsort(self.depth, kind="stable")
+            inner = node[is_split[node]]
+            below = spread_out(self.first_child[inner], self.n_children[inner])
+            if np.array_equal(below, node[1:]):
+                return node
+        order = [np.array([root])]
+        while (inner := order[-1][is_split[order[-1]]]).size:
+            order.append(spread_out(self.first_child[inner], self.n_children[inner]))
+        return np.concatenate(order)
 
     def _lacks(self, place: HostArray) -> HostArray:
         """Which nodes have no place, and a parent that has one."""
@@ -175,50 +198,86 @@ class Draft:
         slot = np.tile(np.array([0, 1, 0], SLOT), (len(nodes), 1))
         slot[:, 2] = self.missing_slot[nodes]
         n_alike = np.stack([n_lower, n_values - n_lower, n_codes - n_values], axis=1)
-        at = self.table_at[nodes]
-        tabled = at != NO_TABLE
-        if not tabled.any():
-            return np.repeat(slot.ravel(), n_alike.ravel())
-        n_alike[tabled, 0], n_alike[tabled, 1], n_alike[tabled, 2] = n_codes[tabled], 0, 0
+        listed = np.flatnonzero(self.listed_at[nodes] != NOT_LISTED)
+        n_alike[listed] = np.stack([n_codes, 0 * n_codes, 0 * n_codes], axis=1)[listed]
+        slot[listed, 0] = self.absent[nodes[listed]]
         table = np.repeat(slot.ravel(), n_alike.ravel())
-        is_tabled = np.repeat(tabled, n_codes)
-        table[is_tabled] = self._all_slots()[spread_out(at[tabled], n_codes[tabled])]
+        if listed.size:
+            self._put_listed(table, nodes[listed], begins(n_codes)[listed], n_codes[listed])
         return table
+
+    def level_slots(self, nodes: HostArray, n_each: HostArray) -> HostArray:
+        """The children of so many codes of each of some nodes that test levels, node by node."""
+        table = np.repeat(self.absent[nodes], n_each)
+        self._put_listed(table, nodes, begins(n_each), n_each)
+        return table
+
+    def _put_listed(
+        self, table: HostArray, nodes: HostArray, start: HostArray, n_each: HostArray
+    ) -> None:
+        """Write the slots of listed codes to the tables of nodes, which begin at `start`."""
+        self._lists = [_joined(self._lists)]
+        code, slot = self._lists[0]
+        n = self.n_listed[nodes]
+        at, owner = spread_out(self.listed_at[nodes], n), owners(n)
+        at, owner = (part[code[at] < n_each[owner]] for part in (at, owner))
+        table[start[owner] + code[at]] = slot[at]
 
     def _child_sums(self, nodes: HostArray, parent: HostArray, slot: HostArray) -> HostArray:
         left = self.left[parent]
         sums = np.where((slot == 0)[:, None], left, self.sums[parent] - left)
-        tabled = self.table_at[parent] != NO_TABLE
+        tabled = self.listed_at[parent] != NOT_LISTED
         if tabled.any():
             at = (self.children_at[parent] + slot)[tabled]
-            sums[tabled] = self._all_children()[at]
+            self._children = [np.concatenate(self._children)]
+            sums[tabled] = self._children[0][at]
         return np.asarray(sums)
-
-    def _all_slots(self) -> HostArray:
-        self._join_tables()
-        return self._tables[0].slot
-
-    def _all_children(self) -> HostArray:
-        self._join_tables()
-        return self._tables[0].sums
-
-    def _join_tables(self) -> None:
-        if len(self._tables) > 1:
-            joined = (
-                np.concatenate([getattr(part, name) for part in self._tables])
-                for name in ("place", "n_codes", "n_children", "slot", "sums")
-            )
-            self._tables = [Tables(*joined)]
 
     def _reserve(self, n_nodes: int) -> None:
         for name, array in self._fields.items():
             if len(array) < n_nodes:
                 grown = np.zeros((max(n_nodes, 2 * len(array)), *array.shape[1:]), array.dtype)
                 grown[: len(array)] = array
-                if name in ("first_child", "parent", "feature", "table_at"):
+                if name in ("first_child", "parent", "feature", "listed_at"):
                     grown[len(array) :] = UNSPLIT
                 elif name == "n_children":
                     grown[len(array) :] = 2
                 elif name == "score":
                     grown[len(array) :] = -np.inf
                 self._fields[name] = grown
+
+
+def _joined(lists: list[tuple[HostArray, HostArray]]) -> tuple[HostArray, HostArray]:
+    """Codes and slots of all lists."""
+    if len(lists) == 1:
+        return lists[0]
+    code, slot = zip(*lists, strict=True)
+    return np.concatenate(code), np.concatenate(slot)
+
+
+def _listed(nodes: HostArray, tables: Tables) -> LevelLists:
+    """The tables of nodes as lists: a code has an entry where it does not go where most do."""
+    begin, owner = begins(tables.n_codes), owners(tables.n_codes)
+    absent = np.full(len(nodes), STAY, SLOT)
+    most = np.zeros(len(nodes), np.int64)
+    for other in (absent.copy(), 0, 1, tables.n_children - 1):
+        slot = np.broadcast_to(np.asarray(other, SLOT), absent.shape)
+        n_alike = np.add.reduceat(tables.slot == slot[owner], begin, dtype=np.int64)
+        absent = np.where(n_alike > most, slot, absent)
+        most = np.maximum(most, n_alike)
+    listed = np.flatnonzero(tables.slot != absent[owner])
+    n = np.bincount(owner[listed], minlength=len(nodes))
+    code = (listed - begin[owner[listed]]).astype(np.int32)
+    return LevelLists(nodes, n, absent, code, tables.slot[listed])
+
+
+def _missing_slots(draft: Draft, lists: LevelLists) -> HostArray:
+    """Where nodes send the code of missing values, STAY where their features have none."""
+    n_values, n_codes = (
+        number[draft.feature[lists.node]] for number in (draft.bins.n_values, draft.bins.n_codes)
+    )
+    slot = np.where(n_codes > n_values, lists.absent, SLOT(STAY))
+    owner = owners(lists.n)
+    is_missing = lists.code >= n_values[owner]
+    slot[owner[is_missing]] = lists.slot[is_missing]
+    return slot

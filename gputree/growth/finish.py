@@ -12,7 +12,7 @@ from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
 from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
-from gputree.runs import begins, first_largest, spread_out, within
+from gputree.runs import begins, first_largest, spread_out
 from gputree.tree.tree import Split, Tree
 
 
@@ -140,13 +140,9 @@ def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray
         return start, np.empty(0, SLOT)
     node = layout.node[at]
     feature = draft.feature[node]
-    n_codes, n_values = draft.bins.n_codes[feature], draft.bins.n_values[feature]
-    table = draft.slots(node)
+    n_values = draft.bins.n_values[feature]
     start[at] = begins(n_values + 1)
-    code = within(n_codes)
-    slots = np.empty(int((n_values + 1).sum()), SLOT)
-    is_level = code < np.repeat(n_values, n_codes)
-    slots[(np.repeat(start[at], n_codes) + code)[is_level]] = table[is_level]
+    slots = draft.level_slots(node, n_values + 1)
     slots[start[at] + n_values] = _largest_child(draft, node)
     return start, slots
 

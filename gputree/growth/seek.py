@@ -86,7 +86,7 @@ class Seeker:
         self.nominal = np.flatnonzero(is_nominal)
         self.is_ordered = ~is_nominal
         self.has_many = bins.n_values > FEW_LEVELS
-        self.alike = _alike(levels, bins.n_values, ridges[0], most_whole)
+        self.alike = alike(levels, bins, ridges[0], most_whole)
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
@@ -123,14 +123,12 @@ class Seeker:
         nodes = np.arange(n_nodes)
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         score[nodes, splits.feature] = splits.score
-        of_levels, _, heuristic = self._rate_levels(hist, sums)
+        of_levels, _, heuristic = self._rate_levels(hist, search, sums, score, may_test)
         ordered, many = self.ridges
         if ordered != many:
             # Each ridge takes its own part of the gain; what is left compares.
             less = penalty(sums, ordered) - penalty(sums, many)
             of_levels += np.where(self.has_many[self.nominal], less[:, None], 0.0)
-        if may_test is not None:
-            of_levels = np.where(may_test[..., self.nominal], of_levels, NO_SPLIT)
         score[:, self.nominal] = of_levels
         feature = self._highest(score, search)
         best = score[nodes, feature]
@@ -157,7 +155,8 @@ class Seeker:
         nodes = np.arange(n_nodes)
         rates = self._rates(hist, search, n_nodes)
         score = rates.score.copy()
-        score[:, self.nominal], bits, heuristic = self._rate_levels(hist, sums)
+        found = self._rate_levels(hist, search, sums, score, None)
+        score[:, self.nominal], bits, heuristic = found
         if self.ratio is None:
             feature = self._highest(score, search)
             is_found = score[nodes, feature] > NO_SPLIT
@@ -230,17 +229,50 @@ class Seeker:
         return np.where(drawn, score, NO_SPLIT)
 
     def _rate_levels(
-        self, hist: Hist, sums: HostArray
+        self,
+        hist: Hist,
+        search: Search,
+        sums: HostArray,
+        ordered: HostArray,
+        may_test: HostArray | None,
     ) -> tuple[HostArray, HostArray, frozenset[int]]:
         """Scores and bits of nominal features, (nodes, features), and which were not exact.
 
-        Tables of many nodes and levels are large, so they are looked at a few pairs at a time, and
-        not at all where a node is too small to be divided.
+        `ordered` has the scores of thresholds. Where features are drawn, others are looked at only
+        in nodes in which nothing that was drawn can be split.
         """
         score = np.full((len(sums), len(self.nominal)), NO_SPLIT)
-        bits = np.zeros_like(score)
-        is_heuristic = np.zeros(len(self.nominal), bool)
-        place, at = np.nonzero(self._may_divide(sums))
+        bits, is_heuristic = np.zeros_like(score), np.zeros(score.shape, bool)
+        wanted = self._may_divide(sums)
+        if may_test is not None:
+            wanted &= may_test[..., self.nominal]
+        if search.rank is not None:
+            is_drawn = search.rank < search.n_drawn
+            own = wanted & is_drawn[:, self.nominal]
+            self._rate_pairs(hist, own, score, bits, is_heuristic)
+            can_split = ((ordered > NO_SPLIT) & is_drawn).any(axis=1)
+            can_split |= (score > NO_SPLIT).any(axis=1)
+            wanted &= ~own & ~can_split[:, None]
+        self._rate_pairs(hist, wanted, score, bits, is_heuristic)
+        if search.rank is not None:
+            found = ordered > NO_SPLIT
+            found[:, self.nominal] = score > NO_SPLIT
+            is_heuristic &= drawn_features(search.rank, search.n_drawn, found)[:, self.nominal]
+        return score, bits, frozenset(self.nominal[is_heuristic.any(axis=0)].tolist())
+
+    def _rate_pairs(
+        self,
+        hist: Hist,
+        is_wanted: HostArray,
+        score: HostArray,
+        bits: HostArray,
+        is_heuristic: HostArray,
+    ) -> None:
+        """Rate wanted pairs of a node and a nominal feature.
+
+        Tables of many nodes and levels are large, so they are looked at a few pairs at a time.
+        """
+        place, at = np.nonzero(is_wanted)
         n_cells = np.cumsum(self.bins.n_codes[self.nominal[at]]) * self.channels.n
         bound = np.flatnonzero(np.diff(n_cells // CELLS_AT_ONCE, prepend=0)).tolist()
         for first, end in pairwise([0, *bound, len(place)]):
@@ -248,8 +280,7 @@ class Seeker:
                 some = place[first:end], at[first:end]
                 splits = self._split_levels(hist, some[0], self.nominal[some[1]])
                 score[some], bits[some] = splits.score, splits.bits
-                is_heuristic[some[1][splits.is_heuristic]] = True
-        return score, bits, frozenset(self.nominal[is_heuristic].tolist())
+                is_heuristic[some] = splits.is_heuristic
 
     def _may_divide(self, sums: HostArray) -> HostArray:
         """Which nodes may have a category with rows enough, (nodes, nominal features).
@@ -315,15 +346,15 @@ class Seeker:
         return slot
 
 
-def _alike(
-    levels: LevelRules, n_values: HostArray, ridge: float, most_whole: int
+def alike(
+    levels: LevelRules, bins: Bins, ridge: float, most_whole: int
 ) -> list[tuple[LevelRules, HostArray]]:
-    """Rules for levels, each with the features that go by them.
+    """Rules for levels, each with the nominal features that go by them.
 
     Few levels have the ridge of thresholds; up to `most_whole` of them are told from one another
     however few rows they have.
     """
-    few, whole = n_values <= FEW_LEVELS, n_values <= most_whole
+    few, whole = bins.n_values <= FEW_LEVELS, bins.n_values <= most_whole
     found: dict[LevelRules, HostArray] = {}
     for is_few, is_whole in ((False, False), (False, True), (True, False), (True, True)):
         rules = levels
@@ -332,7 +363,8 @@ def _alike(
         if is_whole:
             rules = replace(rules, min_category=1)
         found[rules] = found.get(rules, False) | ((few == is_few) & (whole == is_whole))
-    return list(found.items())
+    nominal = [(rules, own & bins.is_nominal) for rules, own in found.items()]
+    return [(rules, own) for rules, own in nominal if own.any()]
 
 
 def _put_together(parts: list[tuple[HostArray, LevelSplits]], n_codes: HostArray) -> LevelSplits:

@@ -10,6 +10,14 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.groups import make_room
+from gputree.kernels.cpu.grow_levels import (
+    LISTED_ROWS,
+    may_divide,
+    set_sides,
+    sum_levels,
+    try_levels,
+)
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import (
@@ -17,6 +25,7 @@ from gputree.kernels.cpu.split import (
     clear,
     consider,
     list_codes,
+    list_present,
     measure,
     weight_at,
 )
@@ -32,13 +41,15 @@ from gputree.kernels.cpu.winner import (
 )
 
 LOCAL_ROWS = 4096  # of 28 features, so many take a tenth of a megabyte
-LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking at all
 
 penalty = SCALAR.penalty
 
 # Columns of `node`: what a tree keeps of its nodes, beside scores and sums.
 FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, BEGIN, N_ROWS, DEPTH = 0, 1, 2, 3, 4, 5, 6, 7
-N_COLUMNS = 8
+# Of a nominal feature: the first code that is listed with its slot, how many are, and the slot of
+# all others.
+LISTED_AT, N_LISTED, ABSENT = 8, 9, 10
+N_COLUMNS = 11
 
 # The constants of SplitMix64; see `gputree.sampling`.
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -56,19 +67,22 @@ def mix(key, draw):
 
 
 @kernel
-def draw(key, n_features, number, turn):
-    """The features of a node in the order of its draw."""
+def draw(key, n_features, n_drawn, number, turn):
+    """The first features of a node in the order of its draw."""
     for feature in range(n_features):
         number[feature] = mix(~key, np.uint64(feature))
-        turn[feature] = feature
-    # Features are few: each is put in its place among those before it.
-    for i in range(1, n_features):
-        own, value = turn[i], number[turn[i]]
-        j = i
+    # Those drawn are few: each is put in its place among those before it.
+    for feature in range(n_features):
+        value = number[feature]
+        j = min(feature, n_drawn)
+        if j == n_drawn:
+            if number[turn[j - 1]] <= value:
+                continue
+            j -= 1
         while j > 0 and number[turn[j - 1]] > value:
             turn[j] = turn[j - 1]
             j -= 1
-        turn[j] = own
+        turn[j] = feature
 
 
 @kernel
@@ -87,17 +101,6 @@ def has_span(first, n, row, point):
             if point[output, row[i]] != point[output, row[first]]:
                 return True
     return False
-
-
-@kernel
-def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
-    """The codes of values that have a weight, in order; returns how many."""
-    n_seen = 0
-    for code in range(n_values):
-        if weight_at(cells, code * n_channels, is_classes, n_scored) > 0:
-            seen[n_seen] = code
-            n_seen += 1
-    return n_seen
 
 
 @kernel
@@ -185,16 +188,22 @@ def try_cells(
 
 
 @kernel
-def sort_out(first, n, codes, at, split_code, missing_code, missing_left, row, other, word, spot):
+def sort_out(
+    first, n, codes, at, split_code, missing_code, missing_left, side_of, row, other, word, spot
+):  # fmt: skip
     """Rows of the left child before those of the right one, each in its order; returns how many.
 
-    Words and spots go with their rows; both may be empty. `other` is room for three columns.
+    `side_of` is the child of each code, or empty where a threshold tells. Words and spots go with
+    their rows; both may be empty. `other` is room for three columns.
     """
     n_left, n_right = 0, 0
+    has_sides = side_of.shape[0] > 0
     has_words, has_spots = word.shape[0] > 0, spot.shape[0] > 0
     for i in range(n):
         code = codes[at[i]]
-        goes_left = missing_left if code == missing_code else code <= split_code
+        goes_left = side_of[code] == 0 if has_sides else code <= split_code
+        if code == missing_code:
+            goes_left = missing_left
         here = first + i
         if goes_left:
             to = first + n_left
@@ -223,15 +232,18 @@ def sort_out(first, n, codes, at, split_code, missing_code, missing_left, row, o
 
 @kernel
 def grow(
-    row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, key, total, shape,
-    rules, limits, unit,
+    row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, levels, key, total,
+    shape, rules, limits, unit,
 ):  # fmt: skip
     """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
 
     `word` has the words of these rows, or is empty; then label, value and weight are those of all
-    rows of the table. `limits`: the least rows of a node that is split, the largest depth, the
-    least score, whether nodes are split without gain, how many features are drawn, and whether the
-    larger child is that of more rows, or of more weight. Returns columns, scores and sums of nodes.
+    rows of the table. `levels` is None where there are no nominal features, or which ones are, the
+    number of their levels, the least rows of a level, its ridge, the way to search, and room to
+    note where a better split may have been missed. `limits`: the least rows of a node that is
+    split, the largest depth, the least score, whether nodes are split without gain, how many
+    features are drawn, and whether the larger child is that of more rows, or of more weight.
+    Returns columns, scores and sums of nodes, and codes of levels with their slots.
     """
     min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
     is_classes, n_scored, _, n_channels = shape
@@ -270,6 +282,15 @@ def grow(
     total_real = np.empty(n_scored)
     running, left = np.empty(n_stored, np.int64), np.empty(n_stored, np.int64)
     best = np.empty(N_ENTRIES)
+    listed, n_listed = np.zeros((64, 2), np.int32), 0
+    side_of = np.zeros(most, np.uint8)
+    no_sides = side_of[:0]
+    if levels is not None:
+        width = 2 if is_packed else n_channels
+        spare = (
+            make_room(most, width, n_scored), np.empty(2 * most, np.int64), np.arange(most),
+            np.empty((most, 2), np.int64), np.zeros(2, np.int64),
+        )  # fmt: skip
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
 
     n_nodes, n_todo = 1, 1
@@ -312,7 +333,7 @@ def grow(
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
             if n_drawn < n_features:
-                draw(keys[here, 0], n_features, number, turn)
+                draw(keys[here, 0], n_features, n_drawn, number, turn)
                 turn[:n_drawn].sort()
             forget(best, left)
             for t in range(n_features):
@@ -320,11 +341,23 @@ def grow(
                 if n_drawn < n_features:
                     if t >= n_drawn and best[SCORE] > -np.inf:
                         break
+                    if t == n_drawn:
+                        draw(keys[here, 0], n_features, n_features, number, turn)
                     feature = turn[t]
-                if not is_ordered[feature]:
-                    continue
                 before = best[TRIMMED]
-                if is_packed:
+                lost = np.int64(0)
+                if not is_ordered[feature]:
+                    if levels is not None and may_divide(feature, n, n_codes, by_rows, levels):
+                        n_seen = sum_levels(
+                            table[feature], at, n, n_codes[feature], word[first:], channel, amount,
+                            values, is_weighted, shape, near, every, bits, cells, seen,
+                        )  # fmt: skip
+                        if n_seen > 0:
+                            lost = try_levels(
+                                feature, levels, own, cells, seen, n_seen, is_packed, shape, rules,
+                                unit, spare, best, left,
+                            )  # fmt: skip
+                elif is_packed:
                     lost = try_words(
                         feature, table[feature], at, word[first:], n, n_codes[feature],
                         n_values[feature], own, rules[3], least, times, near, bits, cells, seen,
@@ -348,11 +381,17 @@ def grow(
         if not is_split:
             continue
         feature = np.int64(best[FEATURE])
-        missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
+        n_known = n_values[feature]
+        sides = no_sides
+        if levels is not None and levels[0][feature]:
+            n_known = levels[1][feature]
+            set_sides(spare[3], spare[4][0], side_of)
+            sides = side_of
+        missing_code = n_known if n_codes[feature] > n_known else -1
         missing_left = best[SIDE] == 1
         n_left = sort_out(
             first, n, table[feature], at, np.int64(best[CODE]), missing_code,
-            missing_left, row, other, word, spot if is_local else no_spot,
+            missing_left, sides, row, other, word, spot if is_local else no_spot,
         )  # fmt: skip
         slot = 0 if missing_left else 1
         if lost_weight == 0:
@@ -369,6 +408,18 @@ def grow(
         node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
         node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
         node[here, MISSING_SLOT] = slot
+        if levels is not None and levels[0][feature]:
+            won, of_won = spare[3], spare[4]
+            if missing_code >= 0:
+                won[of_won[0], 0], won[of_won[0], 1] = missing_code, slot
+                of_won[0] += 1
+            while n_listed + of_won[0] > listed.shape[0]:
+                listed = enlarged(listed, 2 * listed.shape[0])
+            for i in range(of_won[0]):
+                listed[n_listed + i] = won[i]
+            node[here, LISTED_AT], node[here, N_LISTED] = n_listed, of_won[0]
+            node[here, ABSENT] = of_won[1]
+            n_listed += of_won[0]
         for side in range(2):
             child = n_nodes + side
             node[child, FIRST_CHILD], node[child, TESTED] = -1, -1
@@ -382,4 +433,4 @@ def grow(
             todo[n_todo + 1 - side, 0] = child  # the left one is taken next
         n_nodes += 2
         n_todo += 2
-    return node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes]
+    return node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes], listed[:n_listed]

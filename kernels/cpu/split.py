@@ -315,6 +315,17 @@ def list_codes(codes, n, n_codes, words, seen):
 
 
 @kernel
+def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
+    """The codes of values that have a weight, in order; returns how many."""
+    n_seen = 0
+    for code in range(n_values):
+        if weight_at(cells, code * n_channels, is_classes, n_scored) > 0:
+            seen[n_seen] = code
+            n_seen += 1
+    return n_seen
+
+
+@kernel
 def clear(cells, seen, n_seen, n_channels):
     """Undo what one feature wrote."""
     for i in range(n_seen):

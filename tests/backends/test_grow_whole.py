@@ -15,6 +15,7 @@ from gputree.data.target import class_target, value_target
 from gputree.growth.builder import Start, grow, grow_whole
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
+from gputree.tree.tree import Split
 
 BACKEND = CpuBackend(2)
 
@@ -27,15 +28,16 @@ def table(n_rows=900, n_features=6, seed=0, missing=0.0):
     return X, signal, rng
 
 
-def both(X, target, rules, impurity="gini"):
+def both(X, target, rules, nominal=None, impurity="gini"):
     """The tree by frontiers, and the one by one call."""
-    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    bins, data = bin_table(BACKEND, read_table(X, categorical_features=nominal), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
     grown = grow(BACKEND, data, bins, target, rules, 2**24)
     whole = grow_whole(BACKEND, [start], bins, rules, [rules.seed], 2**24)
     assert whole is not None
+    assert grown.draft.heuristic == whole[0].draft.heuristic
     return [
-        finish(each, target, BACKEND.leaves(each.rows), Finish(impurity))
+        finish(each, target, BACKEND.leaves(each.rows), Finish(impurity, missing=rules.missing))
         for each in (grown, whole[0])
     ]
 
@@ -69,7 +71,7 @@ def test_classes(n_classes, formula, impurity, missing, weights):
     label = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
     target = class_target(label, n_classes, WEIGHTS[weights](rng, len(X)))
     rules = Rules(formula=formula, n_drawn=2, seed=7, splits_without_gain=formula != "corrected")
-    assert_same(both(X, target, rules, impurity))
+    assert_same(both(X, target, rules, impurity=impurity))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -150,7 +152,42 @@ def test_what_it_cannot_do_is_left_to_frontiers():
         BACKEND, read_table(X[:, :1].astype(str), categorical_features=[0]), None, 255
     )
     start = Start(BACKEND.begin(nominal[1], nominal[0], target), target.channels, target.totals)
-    assert grow_whole(BACKEND, [start], nominal[0], Rules("between"), [0], 2**24) is None
+    for rules in (Rules("between", is_multiway=True), Rules("between", subset_method="greedy")):
+        assert grow_whole(BACKEND, [start], nominal[0], rules, [0], 2**24) is None
+
+
+NOMINAL = [1, 3, 4, 5]
+TARGETS = {
+    "two": lambda signal, weight: class_target((signal > 0).astype(int), 2, weight),
+    "five": lambda signal, weight: class_target(np.digitize(signal, [-2, -1, 0, 1]), 5, weight),
+    "mean": lambda signal, weight: value_target(np.round(signal, 1)[:, None], weight),
+    "means": lambda signal, weight: value_target(np.stack([signal, signal**2], axis=1), weight),
+}
+
+
+@pytest.mark.parametrize("weights", ["none", "counts"])
+@pytest.mark.parametrize("goal", TARGETS)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules("between"),
+        Rules("between", n_drawn=1, seed=3, min_category=4, most_whole=20),
+        Rules("between", max_leaves=12, missing="category", min_rows_leaf=3),
+        Rules("between", subset_method="ordered", columns=np.arange(6) > 0),
+        Rules("between", subset_method="exact", max_depth=6, min_category=30),
+    ],
+    ids=["all", "draw", "best", "order", "exact"],
+)
+def test_levels(rules, goal, weights):
+    X, signal, rng = table(n_rows=700, missing=0.05)
+    for feature, n_levels in zip(NOMINAL, (2, 7, 12, 40), strict=True):
+        level = rng.integers(0, n_levels, len(X))
+        signal += rng.normal(size=n_levels)[level]
+        X[:, feature] = np.where(rng.random(len(X)) < 0.05, np.nan, level)
+    target = TARGETS[goal](signal, WEIGHTS[weights](rng, len(X)))
+    trees = both(X, target, rules, NOMINAL)
+    assert_same(trees)
+    assert (trees[1].kind == Split.SUBSET).any()
 
 
 def test_equal_splits_have_their_turns_in_order():
