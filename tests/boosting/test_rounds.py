@@ -20,8 +20,14 @@ def refuse(*_):
 
 
 COUNTED = {"min_samples_leaf": 9, "max_leaf_nodes": 12, "max_depth": None}
+ENDS = np.arange(900) // 30.0  # 60 rows below 2, and 60 from 28 on
 CASES = {
     "leaf by leaf, rows counted": (GradientBoostingClassifier, COUNTED, table(700)),
+    "leaves of just as many rows as they must have": (
+        GradientBoostingClassifier,
+        COUNTED | {"min_samples_leaf": 60},
+        (ENDS[:, None], (ENDS < 2) | (ENDS >= 28)),
+    ),
     "a column twice": (
         GradientBoostingClassifier,
         COUNTED,
