@@ -23,9 +23,10 @@ def mix(key: HostArray, draw: HostArray | np.uint64) -> HostArray:
     return z ^ (z >> np.uint64(31))
 
 
-def root_key(seed: int, tree: int = 0) -> HostArray:
-    """The key of the root of a tree, (1,)."""
-    return mix(mix(np.array([seed], np.uint64), np.uint64(0)), np.uint64(tree))
+def root_key(seed: int | HostArray, tree: int | HostArray = 0) -> HostArray:
+    """The key of the root of a tree, (1,), or of each of several seeds or trees."""
+    seeds = np.atleast_1d(np.asarray(seed, np.uint64))
+    return mix(mix(seeds, np.uint64(0)), np.asarray(tree, np.uint64))
 
 
 def child_keys(parent: HostArray, slot: int) -> HostArray:

@@ -80,6 +80,13 @@ def compile_for(jit, ops):
         share = exp(raw - most) / total
         return share - select(y == output, 1.0, 0.0), mul(share, 1.0 - share)
 
+    @jit
+    def newton(slope, curvature, ridge):
+        """The step to where slopes of such a sum vanish; none where nothing tells how far to go."""
+        divisor = curvature + ridge
+        is_curved = divisor > 0.0
+        return select(is_curved, -(slope / select(is_curved, divisor, 1.0)), 0.0)
+
     return SimpleNamespace(
         exp=exp,
         squared=squared,
@@ -92,4 +99,5 @@ def compile_for(jit, ops):
         highest=highest,
         volume=volume,
         softmax=softmax,
+        newton=newton,
     )

@@ -42,7 +42,12 @@ MAY_IMPORT = {
         *("gputree.data", "gputree.tree", "gputree.estimators.model_file"),
     },
     "gputree.pruning": {*FOUNDATION, "gputree.tree", "gputree.formulas"},
-    "gputree.data": {*FOUNDATION, "gputree.kernels.buckets", "gputree.files"},
+    "gputree.data": {
+        *FOUNDATION,
+        "gputree.kernels.buckets",
+        "gputree.kernels.widths",
+        "gputree.files",
+    },
     "gputree.data.stream_codes": {*FOUNDATION, "gputree.data", "gputree.files", "gputree.progress"},
     "gputree.data.dataset": {
         *FOUNDATION,

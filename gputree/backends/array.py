@@ -22,12 +22,12 @@ from gputree.backends.array_rows import (
 )
 from gputree.backends.array_sums import ArrayHist, Tallied
 from gputree.backends.attribution import attribute
+from gputree.backends.by_frontiers import ByFrontiers
 from gputree.backends.contract import (
     Item,
     Kin,
     LevelRules,
     LevelSplits,
-    Limits,
     Moves,
     Rates,
     Result,
@@ -55,10 +55,8 @@ from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
 
 
-class ArrayBackend:
+class ArrayBackend(ByFrontiers):
     """Trees with nothing but array operations."""
-
-    grows_whole = False
 
     def __init__(self, library: Library, name: str) -> None:
         self.name = name
@@ -258,16 +256,6 @@ class ArrayBackend:
         self, rows: ArrayRows, nodes: HostArray, row: HostArray, node: HostArray
     ) -> ArrayRows:
         return dispersed(self._lib, rows, nodes, row, node)
-
-    def grow_whole(
-        self,
-        roots: Sequence[ArrayRows],
-        totals: HostArray,
-        keys: HostArray,
-        search: Search,
-        limits: Limits,
-    ) -> None:
-        return None
 
     # After a tree.
 

@@ -184,6 +184,41 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class BoostRules:
+    """How the trees of a boosted model are grown and how far steps go, in the units of the loss."""
+
+    loss: Loss
+    learning_rate: float
+    most_step: float  # the largest magnitude of what a leaf adds
+    max_depth: int | None
+    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
+    min_rows: int  # in each child
+    min_child_weight: float
+    min_gain: float
+    ridge: float
+    n_drawn: int  # see Search
+    budget: int  # bytes of histograms; never changes a tree
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Trees of whole rounds, one after another and each breadth-first; (nodes,) but for three."""
+
+    n_nodes: HostArray  # (trees,)
+    slope_shift: HostArray  # (trees,) narrow slopes are stored times 2**slope_shift
+    weight_shift: HostArray  # (trees,)
+    first_child: HostArray  # number in its tree, -1 at a leaf
+    feature: HostArray  # -1 at a leaf
+    code: HostArray  # the largest code that goes to child 0
+    missing_slot: HostArray
+    n_rows: HostArray
+    weight: HostArray  # in whole units
+    worth: HostArray  # what the split gains, 0 at a leaf
+    step: HostArray  # what the node adds to a prediction
+    peak_bytes: int  # the most that sums of nodes took at once
+
+
+@dataclass(frozen=True)
 class Kin:
     """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
 
@@ -393,6 +428,25 @@ class Backend(Protocol):
 
         `totals` are the sums of the roots, (roots, channels), and `keys` what their draws follow
         from. None where the backend has no quicker way than these verbs.
+        """
+        ...
+
+    # Once some rounds.
+    def boost(
+        self,
+        data: Data,
+        bins: Bins,
+        margins: Margins,
+        rules: BoostRules,
+        takes_part: HostArray | None,
+        columns: HostArray | None,
+        keys: HostArray,
+    ) -> Boosted | None:
+        """The trees of some rounds, as the other verbs would grow them; predictions move on.
+
+        `takes_part` tells which rows do, (rounds, rows), and `columns` which ones a tree may test,
+        (trees, features); None: all. `keys` are what the draws of each tree follow from, (trees,),
+        an output after another. None where the backend has no quicker way than the other verbs.
         """
         ...
 

@@ -17,11 +17,14 @@ from gputree.backends import (
     cpu_levels,
     cpu_predict,
     cpu_rate,
+    cpu_rounds,
     cpu_route,
     cpu_slopes,
     cpu_values,
 )
 from gputree.backends.contract import (
+    Boosted,
+    BoostRules,
     Item,
     Kin,
     LevelRules,
@@ -325,6 +328,19 @@ class CpuBackend:
         limits: Limits,
     ) -> list[Whole] | None:
         return cpu_grow.grow_whole(self._workers, roots, totals, keys, search, limits)
+
+    def boost(
+        self,
+        data: HostArray,
+        bins: Bins,
+        margins: cpu_slopes.CpuMargins,
+        rules: BoostRules,
+        takes_part: HostArray | None,
+        columns: HostArray | None,
+        keys: HostArray,
+    ) -> Boosted | None:
+        self._lanes.clear()
+        return cpu_rounds.boost(data, bins, margins, rules, takes_part, columns, keys)
 
     # After a tree.
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from gputree.backends import cuda_route, cuda_slopes, cuda_values
 from gputree.backends.attribution import attribute
+from gputree.backends.by_frontiers import ByFrontiers
 from gputree.backends.contract import (
     Item,
     Kin,
     LevelRules,
     LevelSplits,
-    Limits,
     Moves,
     Rates,
     Result,
@@ -70,11 +70,10 @@ class CudaHist:
     n_nodes: int
 
 
-class CudaBackend:
+class CudaBackend(ByFrontiers):
     """Trees by CUDA kernels."""
 
     name = "cuda"
-    grows_whole = False
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
         self._device = device
@@ -336,16 +335,6 @@ class CudaBackend:
         listed = self._device.download(rows.order), rows.start, rows.n_rows
         order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
         return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
-
-    def grow_whole(
-        self,
-        roots: Sequence[CudaRows],
-        totals: HostArray,
-        keys: HostArray,
-        search: Search,
-        limits: Limits,
-    ) -> None:
-        return None
 
     # After a tree.
 

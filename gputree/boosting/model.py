@@ -408,15 +408,16 @@ class GradientBoosting(Ensemble):
         )
         watch, sums = self._watch(run, rounds, is_held_out)
         run.learned["_watched"] = None if watch is None else watch.errors
-        begin = len(run.kept) // run.trees_a_step
-        for number in range(begin, self.n_estimators):
-            if watch is not None and watch.has_ended:
-                break
-            trees = rounds.next(number)
-            run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
-            error = None if watch is None else watch.after(sums(trees))
-            for tree in trees:
-                yield Member(tree), error
+        number = len(run.kept) // run.trees_a_step
+        while number < self.n_estimators and not (watch is not None and watch.has_ended):
+            # Who watches looks at the predictions after each round.
+            most = self.n_estimators - number if watch is None else 1
+            for trees in rounds.some(number, most):
+                run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
+                error = None if watch is None else watch.after(sums(trees))
+                number += 1
+                for tree in trees:
+                    yield Member(tree), error
 
     def _held_out(self, run: BoostRun, order: HostArray | None) -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""

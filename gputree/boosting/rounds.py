@@ -10,16 +10,17 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, Margins, Rows
+from gputree.backends.contract import Backend, BoostRules, Data, Margins, Rows
 from gputree.boosting.leaves import Refine
 from gputree.data.bins import Bins
-from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Loss, Slopes
 from gputree.data.target import Channels, Target
-from gputree.dtypes import SUM, TOTAL_BITS, HostArray
+from gputree.dtypes import SUM, HostArray
+from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
-from gputree.growth.finish import Finish, finish_steps
+from gputree.growth.finish import Finish, finish_boosted, finish_steps, said_weight
 from gputree.growth.rules import Rules
 from gputree.tree.tree import Tree
 
@@ -28,13 +29,7 @@ Objective: TypeAlias = Callable[[HostArray], tuple[HostArray, HostArray]]
 
 SPAN = 2**16  # outputs of a round have numbers of their own among all trees
 
-# In the units of channels. More weight than a tree can have, and a ridge beside which the weights
-# of all rows vanish; the scores of splits, which have its third power, do not overflow.
-MOST_WEIGHT = 2**TOTAL_BITS
-MOST_RIDGE = 2.0**300
-
-# What a tree says of the weight of a node is neither 0 nor infinite.
-LEAST_SAID, MOST_SAID = 2.0**-1074, np.finfo(np.float64).max
+CELLS_TOGETHER = 2**22  # values of a table that rounds of one call look at: a tenth of a second
 
 
 @dataclass(frozen=True)
@@ -92,10 +87,57 @@ class Rounds:
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
         self.inside, self.place = inside, place
+        self.n_outputs = len(start)
         self.margins: Margins = backend.margins(start, y, weight)
         self.peak_bytes = 0
 
-    def next(self, number: int) -> list[Tree]:
+    def some(self, number: int, most: int) -> list[list[Tree]]:
+        """The trees of one round or of several, but at most so many; the predictions move on."""
+        n_outputs, n_features = self.n_outputs, len(self.bins.features)
+        n_rounds = min(most, max(1, CELLS_TOGETHER // (len(self.y) * n_features * n_outputs)))
+        trees = self._boosted(number, n_rounds)
+        if trees is None:
+            return [self._next(number)]
+        return [trees[first : first + n_outputs] for first in range(0, len(trees), n_outputs)]
+
+    def _boosted(self, number: int, n_rounds: int) -> list[Tree] | None:
+        """The trees of some rounds by the backend alone; None where it has no way to."""
+        recipe, loss, n_features = self.recipe, self.loss, len(self.bins.features)
+        is_plain = self.refine is None and recipe.constraints is None
+        if not (isinstance(loss, Loss) and is_plain and self.backend.grows_whole):
+            return None
+        rules = BoostRules(
+            loss=loss,
+            learning_rate=recipe.learning_rate,
+            most_step=recipe.most_step,
+            max_depth=recipe.max_depth,
+            max_leaves=recipe.max_leaves,
+            min_rows=recipe.min_rows_leaf,
+            min_child_weight=recipe.min_child_weight,
+            min_gain=recipe.min_gain,
+            ridge=recipe.ridge,
+            n_drawn=n_features if recipe.n_drawn is None else min(recipe.n_drawn, n_features),
+            budget=recipe.budget,
+        )
+        numbers = np.arange(number, number + n_rounds)
+        tree = (numbers[:, None] * SPAN + np.arange(self.n_outputs)).ravel()
+        keys = sampling.root_key(recipe.seed, tree)
+        found = self.backend.boost(
+            self.data,
+            self.bins,
+            self.margins,
+            rules,
+            self._samples(numbers.tolist()),
+            self._columns(keys),
+            sampling.root_key(_seeds(keys)),
+        )
+        if found is None:
+            return None
+        held = self.backend.bytes_held(self.data, None) + found.peak_bytes
+        self.peak_bytes = max(self.peak_bytes, held)
+        return finish_boosted(found, self.bins, recipe.weight_exponent)
+
+    def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
         takes_part = self._sample(number)
         trees, steps = [], []
@@ -127,6 +169,14 @@ class Rounds:
         counts = drawn if self.weight is None else drawn & (self.weight > 0)
         return drawn if counts.any() else self.inside
 
+    def _samples(self, numbers: list[int]) -> HostArray | None:
+        """The same of some rounds, (rounds, rows)."""
+        samples = [self._sample(number) for number in numbers]
+        if all(sample is None for sample in samples):
+            return None
+        everyone = np.ones(len(self.y), np.bool_)
+        return np.stack([everyone if sample is None else sample for sample in samples])
+
     def predictions(self) -> HostArray:
         """What the model says of its own rows so far, (outputs, rows)."""
         return self.backend.read_margins(self.margins)
@@ -154,15 +204,11 @@ class Rounds:
     def _rules(self, slopes: Slopes, tree: int) -> Rules:
         """The recipe in the units of a tree's channels."""
         channels = slopes.channels
-        recipe, n_features = self.recipe, len(self.bins.features)
+        recipe = self.recipe
         shift = channels.weight_shift
         least = np.ceil(_shifted(recipe.min_child_weight, shift, MOST_WEIGHT))
-        columns = None
-        if recipe.column_share < 1.0:
-            n = max(1, round(recipe.column_share * n_features))
-            columns = (
-                sampling.feature_ranks(~sampling.root_key(recipe.seed, tree), n_features)[0] < n
-            )
+        key = sampling.root_key(recipe.seed, tree)
+        columns = self._columns(key)
         return Rules(
             formula="between",
             max_depth=recipe.max_depth,
@@ -172,16 +218,24 @@ class Rounds:
             min_score=_shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),
             splits_without_gain=False,
             n_drawn=recipe.n_drawn,
-            seed=int(sampling.root_key(recipe.seed, tree)[0] >> np.uint64(1)),
+            seed=int(_seeds(key)[0]),
             missing=recipe.missing,
             subset_method=recipe.subset_method,
             ridge=_shifted(recipe.ridge, shift, MOST_RIDGE),
             level_ridge=_shifted(recipe.ridge + recipe.level_ridge, shift, MOST_RIDGE),
             min_category=self._min_category(slopes),
             most_whole=recipe.most_whole,
-            columns=columns,
+            columns=None if columns is None else columns[0],
             constraints=recipe.constraints,
         )
+
+    def _columns(self, keys: HostArray) -> HostArray | None:
+        """The columns that each tree may test, (trees, features); None for all."""
+        share, n_features = self.recipe.column_share, len(self.bins.features)
+        if share == 1.0:
+            return None
+        n_drawn = max(1, round(share * n_features))
+        return np.asarray(sampling.feature_ranks(~keys, n_features) < n_drawn)
 
     def _min_category(self, slopes: Slopes) -> int:
         """The least rows of a category, or the curvature that so many have on average."""
@@ -201,10 +255,7 @@ class Rounds:
             weight = None if self.weight is None else self.weight[inside]
             return self._taken(self.refine(layout, place, residual, weight))
         slope, curvature = self._sums(grown, slopes).astype(np.float64).T
-        divisor = curvature + _shifted(self.recipe.ridge, slopes.curvature_shift)
-        # Where curvatures vanish, nothing tells how far to go, and nobody goes anywhere.
-        is_curved = divisor > 0.0
-        step = np.where(is_curved, -(slope / np.where(is_curved, divisor, 1.0)), 0.0)
+        step = LOSSES.newton(slope, curvature, _shifted(self.recipe.ridge, slopes.curvature_shift))
         with np.errstate(over="ignore"):
             step = np.ldexp(step, slopes.curvature_shift - slopes.slope_shift)
         if grown.kept is not None:
@@ -221,9 +272,7 @@ class Rounds:
 
     def _weighed(self, tree: Tree) -> Tree:
         """The tree with the weights that its rows were given."""
-        with np.errstate(over="ignore"):
-            weight = np.ldexp(tree.weight, self.recipe.weight_exponent)
-        return replace(tree, weight=np.clip(weight, LEAST_SAID, MOST_SAID))
+        return replace(tree, weight=said_weight(tree.weight, self.recipe.weight_exponent))
 
     def _sums(self, grown: Grown, slopes: Slopes) -> HostArray:
         """Exact sums of slope and curvature in each node of a tree, (nodes, 2)."""
@@ -249,6 +298,11 @@ def _shifted(value: float, shift: int, most: float = np.inf) -> float:
     """A number of the units of the loss in those of channels, but not more than the most."""
     with np.errstate(over="ignore"):
         return float(min(np.ldexp(value, shift), most))
+
+
+def _seeds(key: HostArray) -> HostArray:
+    """What the draws inside of trees follow from."""
+    return key >> np.uint64(1)
 
 
 def summed_up(layout: Layout, sums: HostArray) -> HostArray:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from gputree.data.target import Channels, Target
-from gputree.dtypes import SUM, TOTAL_BITS, HostArray
-from gputree.shares import exponent_of
+from gputree.dtypes import SUM, HostArray
+from gputree.kernels import widths
 
-NARROW_BITS = 31
-LARGEST_SHIFT = 1022  # a larger power of two is infinite; slopes below its inverse vanish
+wide_shift, narrowing = widths.wide_shift, widths.narrowing
+MOST_RIDGE, MOST_WEIGHT = widths.MOST_RIDGE, widths.MOST_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,6 @@ class Slopes:
     slope_shift: int  # a wide slope is stored times 2**slope_shift
     curvature_shift: int
     arrays: Any  # the backend's own
-
-
-def wide_shift(n_rows: int, largest: float) -> int:
-    """The exponent that brings up to `n_rows` numbers of such a magnitude to a total of 53 bits."""
-    shift = TOTAL_BITS - 2 - exponent_of(n_rows) - exponent_of(largest)
-    return min(shift, LARGEST_SHIFT)
-
-
-def narrowing(total: int, n_rows: int) -> int:
-    """How many bits to take off wide numbers whose magnitudes sum to `total`.
-
-    Rounding adds at most half a unit a row, and a curvature has at least one.
-    """
-    return (total // (2**NARROW_BITS - 1 - n_rows)).bit_length()
 
 
 def slope_channels(

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gputree.backends.contract import Boosted
+from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SLOT, STAY, HostArray
 from gputree.formulas import HOST
@@ -14,6 +16,9 @@ from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
 from gputree.runs import begins, first_largest, spread_out
 from gputree.tree.tree import Split, Tree
+
+# What a tree says of the weight of a node is neither 0 nor infinite.
+LEAST_SAID, MOST_SAID = 2.0**-1074, np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,56 @@ def finish_steps(grown: Grown, step: HostArray, worth: HostArray, how: Finish) -
     Its impurities are 0: a loss is not a property of nodes. `worth` is what each split gains.
     """
     weight = grown.draft.channels.weight_of(grown.draft.sums[grown.layout.node])
-    shift = score_shift(grown.draft.channels)
+    gain = _finite_gains(worth, weight, score_shift(grown.draft.channels))
+    return _tree(grown, how, step[:, None], gain, np.zeros(len(step)))
+
+
+def finish_boosted(found: Boosted, bins: Bins, exponent: int) -> list[Tree]:
+    """The trees of whole rounds, as `finish_steps` makes them, but all at once."""
+    each = found.n_nodes
+    is_split = found.first_child >= 0
+    gain = _finite_gains(
+        found.worth, found.weight, np.repeat(2 * (found.weight_shift - found.slope_shift), each)
+    )
+    threshold = np.full(len(gain), np.nan)
+    feature, code = found.feature[is_split], found.code[is_split]
+    threshold[is_split] = bins.threshold(feature, code, _code_after(bins, feature, code))
+    weight = np.ldexp(found.weight.astype(np.float64), -np.repeat(found.weight_shift, each))
+    arrays = {
+        "kind": np.where(is_split, Split.THRESHOLD, Split.LEAF),
+        "feature": found.feature,
+        "threshold": threshold,
+        "missing_slot": found.missing_slot,
+        "first_child": found.first_child,
+        "gain": np.where(is_split, gain, 0.0),
+        "impurity": np.zeros(len(gain)),
+        "n_rows": found.n_rows,
+        "weight": said_weight(weight, exponent),
+        "value": found.step[:, None],
+    }
+    end = np.cumsum(each).tolist()
+    parts = zip([0, *end[:-1]], end, strict=True)
+    return [
+        Tree(**{name: array[first:last] for name, array in arrays.items()}) for first, last in parts
+    ]
+
+
+def said_weight(weight: HostArray, exponent: int) -> HostArray:
+    """Weights of nodes times 2**exponent, as a tree tells them."""
+    with np.errstate(over="ignore"):
+        return np.clip(np.ldexp(weight, exponent), LEAST_SAID, MOST_SAID)
+
+
+def _finite_gains(worth: HostArray, weight: HostArray, shift: int | HostArray) -> HostArray:
+    """What splits gain by weight."""
     with np.errstate(over="ignore"):
         gain = np.ldexp(worth / weight.astype(np.float64), shift)
-    gain = np.minimum(gain, np.finfo(np.float64).max)
-    return _tree(grown, how, step[:, None], gain, np.zeros(len(step)))
+    return np.minimum(gain, np.finfo(np.float64).max)
+
+
+def _code_after(bins: Bins, feature: HostArray, code: HostArray) -> HostArray:
+    """The code after each, whatever codes the rows of a node have; -1 after the last."""
+    return np.where(code + 1 < bins.n_values[feature], code + 1, -1)
 
 
 def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: HostArray) -> Tree:
@@ -70,7 +120,7 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
         getattr(draft, name)[node[at]] for name in ("feature", "code", "next_code")
     )
     if how.is_by_codes:
-        next_code = np.where(code + 1 < draft.bins.n_values[feature], code + 1, -1)
+        next_code = _code_after(draft.bins, feature, code)
     threshold[at] = draft.bins.threshold(feature, code, next_code, how.is_at_values)
     level_start, level_slot = _levels_of(draft, layout, kind)
     surrogates = _surrogates(draft, layout, len(level_slot), how)

@@ -1,11 +1,11 @@
-"""The formulas of `criteria` and `losses`, compiled for scalars."""
+"""The formulas of `criteria`, `losses` and `widths`, compiled for scalars."""
 
 from types import SimpleNamespace
 
 import numpy as np
 from numba import njit
 
-from gputree.kernels import criteria, losses
+from gputree.kernels import criteria, losses, widths
 
 
 @njit
@@ -35,3 +35,4 @@ OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
 formula = njit(error_model="numpy")
 SCALAR = criteria.compile_for(formula, OPERATIONS)
 LOSSES = losses.compile_for(formula, OPERATIONS)
+WIDTHS = SimpleNamespace(wide_shift=formula(widths.wide_shift), narrowing=formula(widths.narrowing))

@@ -10,6 +10,7 @@ import numpy as np
 from gputree.kernels.cpu.formulas import LOSSES
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.words import UPPER
+from gputree.kernels.losses import FLAT
 
 NUMBERS = {
     "squared": 0,
@@ -18,7 +19,10 @@ NUMBERS = {
     "quantile": 3,
     "poisson": 4,
     "logistic": 5,
+    "softmax": 6,
 }
+N_FLAT = len(FLAT)  # numbers below are of losses whose curvature is 1
+SOFTMAX = NUMBERS["softmax"]
 
 squared, absolute, huber, quantile = (
     LOSSES.squared, LOSSES.absolute, LOSSES.huber, LOSSES.quantile,

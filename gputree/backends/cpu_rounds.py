@@ -1,0 +1,76 @@
+"""Whole rounds of boosting on tables of few rows, for the CPU backend: one call for all of them."""
+
+import numpy as np
+
+from gputree.backends.contract import Boosted, BoostRules
+from gputree.backends.cpu_grow import LONE_ROWS
+from gputree.backends.cpu_slopes import CpuMargins
+from gputree.data.bins import Bins
+from gputree.dtypes import HostArray
+from gputree.kernels.cpu import rounds
+from gputree.kernels.cpu.slopes import NUMBERS
+
+
+def _bytes_of_sums(n_rows: int, bins: Bins) -> int:
+    """What the sums of nodes take at most: the rows of those that have some are different ones."""
+    n_places = n_rows // rounds.DIRECT_ROWS + 2
+    return n_places * bins.width * rounds.CELL_BYTES
+
+
+def boost(
+    data: HostArray,
+    bins: Bins,
+    margins: CpuMargins,
+    rules: BoostRules,
+    takes_part: HostArray | None,
+    columns: HostArray | None,
+    keys: HostArray,
+) -> Boosted | None:
+    n_outputs, n_rows = margins.raw.shape
+    peak_bytes = _bytes_of_sums(n_rows, bins)
+    if n_rows > LONE_ROWS or bins.is_nominal.any() or peak_bytes > rules.budget:
+        return None
+    n_features = len(bins.features)
+    marks = np.empty((0, n_rows), np.bool_) if takes_part is None else takes_part
+    n_rounds = len(keys) // n_outputs
+    if margins.weight.size and not margins.weight.all():
+        has_weight = np.broadcast_to(margins.weight > 0, (n_rounds, n_rows))
+        marks = has_weight.copy() if takes_part is None else takes_part & has_weight
+    told, measure, tree = rounds.run(
+        margins.y,
+        margins.weight,
+        margins.raw,
+        marks,
+        (data, bins.n_codes, bins.n_values, bins.offset),
+        np.empty((0, n_features), np.bool_) if columns is None else columns,
+        keys,
+        (NUMBERS[rules.loss.formula], float(rules.loss.constant)),
+        (
+            n_rounds,
+            -1 if rules.max_depth is None else rules.max_depth,
+            -1 if rules.max_leaves is None else rules.max_leaves,
+            rules.min_rows,
+            rules.n_drawn,
+        ),
+        (
+            rules.learning_rate,
+            rules.most_step,
+            rules.min_child_weight,
+            rules.min_gain,
+            rules.ridge,
+        ),
+    )
+    return Boosted(
+        n_nodes=tree[:, 0],
+        slope_shift=tree[:, 1],
+        weight_shift=tree[:, 2],
+        first_child=told[:, rounds.CHILD],
+        feature=told[:, rounds.FEATURE],
+        code=told[:, rounds.CODE],
+        missing_slot=told[:, rounds.SLOT],
+        n_rows=told[:, rounds.COUNT],
+        weight=told[:, rounds.AMOUNT],
+        worth=measure[:, 0],
+        step=measure[:, 1],
+        peak_bytes=peak_bytes,
+    )

@@ -1,0 +1,494 @@
+"""Whole rounds of boosting on a table of few rows, by one call: no other code runs between trees.
+
+What comes out is what slopes, frontiers and steps make of the same rows one after another.
+"""
+
+import math
+
+import numpy as np
+
+from gputree.kernels.cpu import slopes
+from gputree.kernels.cpu.formulas import LOSSES, SCALAR, WIDTHS
+from gputree.kernels.cpu.grow import enlarged, mix
+from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.node_search import (
+    AT_CODE,
+    BEGIN,
+    DEPTH,
+    FIRST_CHILD,
+    IS_LEFT,
+    LEFT_SLOPE,
+    LEFT_WEIGHT,
+    LOST,
+    N_COLUMNS,
+    N_ROWS,
+    PLACE,
+    SLOPE,
+    TESTED,
+    WEIGHT,
+    search,
+    sort_out,
+    take_away,
+    tally,
+)
+from gputree.kernels.cpu.split import WORD_BITS
+from gputree.kernels.cpu.winner import N_ENTRIES
+from gputree.kernels.cpu.words import LOWER, UPPER
+from gputree.kernels.widths import MOST_RIDGE, MOST_WEIGHT
+
+DIRECT_ROWS = 128  # up to here a node is searched straight from its rows
+CELL_BYTES = 12  # of a code in the sums of a node: a word and a count
+
+# Columns of what is told of finished nodes.
+CHILD, FEATURE, CODE, SLOT, COUNT, AMOUNT = range(6)
+N_TOLD = 6
+LEAST_GAIN = 5e-324  # a split gains something
+
+trim = SCALAR.trim
+wide_shift, narrowing = WIDTHS.wide_shift, WIDTHS.narrowing
+newton = LOSSES.newton
+
+
+@kernel
+def shifted(value, shift, most):
+    """A number of the units of the loss in those of integers, but not more than the most."""
+    return min(math.ldexp(value, shift), most)
+
+
+@kernel
+def find_slopes(loss, output, y, raw, most, total, slope, curvature):
+    """Slopes and curvatures of one output, as floats; where curvatures are 1, they stay."""
+    number, constant = loss
+    n = y.shape[0]
+    if number == slopes.SOFTMAX:
+        if output == 0:
+            slopes.volumes(0, 1, n, raw, most, total)
+        given = raw[output]
+        slopes.class_slopes(0, 1, n, float(output), y, given, most, total, slope, curvature)
+    elif number < slopes.N_FLAT:
+        slopes.flat_slopes(0, 1, n, number, constant, y, raw[0], slope)
+    else:
+        slopes.curved_slopes(0, 1, n, number, constant, y, raw[0], slope, curvature)
+
+
+@kernel
+def find_words(weight, is_inside, n_inside, slope, curvature, word):
+    """Slopes and curvatures as wide integers, in place, and as words; shifts and the sum of words.
+
+    Shifts are those of wide slopes, wide curvatures, narrow slopes and narrow curvatures.
+    """
+    n = slope.shape[0]
+    largest, total = np.empty((1, 2)), np.empty(1, np.int64)
+    slopes.weigh(0, 1, n, weight, is_inside, slope, curvature, largest)
+    steep = wide_shift(n_inside, largest[0, 0])
+    slopes.widen(0, 1, n, math.ldexp(1.0, steep), slope, total)
+    less = narrowing(total[0], n_inside)
+    curved, less_curved = 0, 0
+    if curvature.shape[0] > 0:
+        curved = wide_shift(n_inside, largest[0, 1])
+        slopes.widen(0, 1, n, math.ldexp(1.0, curved), curvature, total)
+        less_curved = narrowing(total[0], n_inside)
+    slopes.pack(0, 1, n, slope, less, curvature, less_curved, is_inside, word, total)
+    return (steep, curved, steep - less, curved - less_curved), total[0]
+
+
+# Whose turn it is: a heap, the highest worth first, and of equal ones the lower node.
+
+
+@kernel
+def comes_before(worth, node, a, b):
+    """Whether one entry of a heap comes before another."""
+    return worth[a] > worth[b] or (worth[a] == worth[b] and node[a] < node[b])
+
+
+@kernel
+def exchange(worth, node, a, b):
+    """Let two entries of a heap change places."""
+    worth[a], worth[b] = worth[b], worth[a]
+    node[a], node[b] = node[b], node[a]
+
+
+@kernel
+def push(worth, node, n, own_worth, own):
+    """Add a node to a heap of `n`."""
+    worth[n], node[n] = own_worth, own
+    at = n
+    while at > 0 and comes_before(worth, node, at, (at - 1) >> 1):
+        exchange(worth, node, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+
+
+@kernel
+def pop(worth, node, n):
+    """Take the first node off a heap of `n`."""
+    found = node[0]
+    worth[0], node[0] = worth[n - 1], node[n - 1]
+    at, n = 0, n - 1
+    while True:
+        first = at
+        for child in (2 * at + 1, 2 * at + 2):
+            if child < n and comes_before(worth, node, child, first):
+                first = child
+        if first == at:
+            return found
+        exchange(worth, node, at, first)
+        at = first
+
+
+# Trees.
+
+
+@kernel
+def most_leaves(n_rows, max_depth, max_leaves, min_rows):
+    """More leaves than so many a tree cannot have; negative limits are none."""
+    n = n_rows // max(1, min_rows) + 1
+    if max_leaves >= 0:
+        n = min(n, max_leaves)
+    return min(n, 1 << max_depth) if 0 <= max_depth < 30 else n
+
+
+@kernel
+def direct_rows(offset):
+    """Nodes of more rows have sums by code: those are more than the codes of a feature."""
+    return max(DIRECT_ROWS, offset[-1] // (2 * (offset.shape[0] - 1)))
+
+
+@kernel
+def make_desk(code, n_codes, n_direct):
+    """What the search of a node needs."""
+    most, n_features = n_codes.max(), n_codes.shape[0]
+    wide = max(most, n_direct)
+    room = (
+        np.empty(wide, np.int64), np.empty(2 * wide, np.int64), np.empty(2 * wide, np.int64),
+        np.empty((3, 2 * wide)),
+    )  # fmt: skip
+    return (
+        room,
+        np.empty(n_direct, code.dtype),
+        np.zeros(most // WORD_BITS + 1, np.uint64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int32),
+        np.empty(n_features, np.uint64),
+        np.empty(n_features, np.int64),
+    )
+
+
+@kernel
+def plant(root, n_rows, total):
+    """A root of rows whose words sum to `total`."""
+    root[FIRST_CHILD], root[PLACE], root[BEGIN], root[DEPTH] = -1, -1, 0, 0
+    root[N_ROWS], root[WEIGHT], root[SLOPE] = n_rows, total & LOWER, total >> UPPER
+
+
+@kernel
+def sum_node(own, place, row, word, table, is_counted, hist, numbers):
+    """Sum the rows of a node by code."""
+    rows = row[own[BEGIN] : own[BEGIN] + own[N_ROWS]]
+    counts = numbers[place if is_counted else 0]
+    tally(rows, word[own[BEGIN] :], table[0], table[3], is_counted, hist[place], counts)
+
+
+@kernel
+def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free, n_free):
+    """Give the children of a node places for their sums, where they need some.
+
+    The smaller one is summed, and the larger one has what is left of its parent's sums. Returns how
+    many places are free.
+    """
+    above, left = node[here, PLACE], node[here, FIRST_CHILD]
+    if above < 0:
+        return n_free
+    small = left + 1 if node[left + 1, N_ROWS] < node[left, N_ROWS] else left
+    large = 2 * left + 1 - small
+    needs_large, needs_small = needs[large - left], needs[small - left]
+    place = above
+    if needs_large:
+        n_free -= 1
+        place = free[n_free]
+        node[large, PLACE] = above
+    if needs_large or needs_small:
+        sum_node(node[small], place, row, word, table, is_counted, hist, numbers)
+    if needs_large:
+        other = above if is_counted else 0
+        counts = numbers[place if is_counted else 0]
+        take_away(hist[above], numbers[other], is_counted, hist[place], counts)
+    if needs_small:
+        node[small, PLACE] = place
+    else:
+        free[n_free] = place
+        n_free += 1
+    return n_free
+
+
+@kernel
+def divide(node, here, n_nodes, row, word, table, by_rows, other_row, other_word):
+    """Send the rows of a node to two children, which are numbered from `n_nodes` on."""
+    code, n_codes, n_values, _ = table
+    own = node[here]
+    begin, n, feature = own[BEGIN], own[N_ROWS], own[TESTED]
+    missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
+    n_left = sort_out(
+        n, code[feature], own[AT_CODE], missing_code, own[IS_LEFT] == 1, row[begin : begin + n],
+        word[begin : begin + n], other_row, other_word,
+    )  # fmt: skip
+    if own[LOST] == 0:
+        # No row of the node tells where missing values go: to the larger child.
+        part, rest = n_left, n - n_left
+        if not by_rows:
+            part, rest = own[LEFT_WEIGHT], own[WEIGHT] - own[LEFT_WEIGHT]
+        own[IS_LEFT] = 0 if part <= rest else 1
+    own[FIRST_CHILD] = n_nodes
+    for side in range(2):
+        child = node[n_nodes + side]
+        child[FIRST_CHILD], child[PLACE] = -1, -1
+        child[BEGIN] = begin if side == 0 else begin + n_left
+        child[N_ROWS] = n_left if side == 0 else n - n_left
+        child[DEPTH] = own[DEPTH] + 1
+        child[WEIGHT] = own[LEFT_WEIGHT] if side == 0 else own[WEIGHT] - own[LEFT_WEIGHT]
+        child[SLOPE] = own[LEFT_SLOPE] if side == 0 else own[SLOPE] - own[LEFT_SLOPE]
+
+
+@kernel
+def grow(
+    row, word, total, table, columns, key, limits, rules, n_direct, desk, store, node, worth, keys
+):  # fmt: skip
+    """Grow a tree on `row`, which is sorted out on the way; returns how many nodes it has.
+
+    `rules`: the ridge, the least weight of a child, its least rows and whether those are counted,
+    the least weight and the least rows of a node that is split, and the least gain.
+    """
+    max_depth, max_leaves, n_drawn, by_rows = limits
+    is_counted, least_weight, least_rows, least_gain = rules[3], rules[4], rules[5], rules[6]
+    hist, numbers, free, heap_worth, heap_node, other_row, other_word = store
+    best, left = np.empty(N_ENTRIES), np.empty(2, np.int64)
+    may, needs = np.zeros(2, np.bool_), np.zeros(2, np.bool_)
+    n_free = hist.shape[0]
+    for place in range(n_free):
+        free[place] = place
+    plant(node[0], row.shape[0], total)
+    keys[0] = key
+    here, first, n_nodes, n_heap, n_leaves = -1, 0, 1, 0, 1
+    while True:
+        is_full = n_leaves >= max_leaves >= 0
+        for own in range(first, n_nodes):
+            may[own - first] = (
+                node[own, N_ROWS] >= least_rows and node[own, WEIGHT] >= least_weight
+                and (max_depth < 0 or node[own, DEPTH] < max_depth) and not is_full
+            )  # fmt: skip
+            needs[own - first] = may[own - first] and node[own, N_ROWS] > n_direct
+        if here >= 0:
+            n_free = sum_up(
+                node, here, row, word, table, is_counted, needs, hist, numbers, free, n_free
+            )
+        elif needs[0]:
+            n_free -= 1
+            node[0, PLACE] = free[n_free]
+            sum_node(node[0], free[n_free], row, word, table, is_counted, hist, numbers)
+        for own in range(first, n_nodes):
+            if not may[own - first]:
+                continue
+            gain = search(
+                node[own], keys[own], row, word, table, columns, n_drawn, rules, hist, numbers,
+                desk, best, left,
+            )  # fmt: skip
+            if gain > -np.inf and gain >= least_gain:
+                worth[own] = gain
+                # Without a limit of leaves any order will do, and the latest node's is sparing.
+                turn = trim(gain) if max_leaves >= 0 else np.float64(own)
+                push(heap_worth, heap_node, n_heap, turn, own)
+                n_heap += 1
+            elif node[own, PLACE] >= 0:
+                free[n_free] = node[own, PLACE]
+                n_free += 1
+        if n_heap == 0 or is_full:
+            return n_nodes
+        here = pop(heap_worth, heap_node, n_heap)
+        n_heap -= 1
+        n_leaves += 1
+        first = n_nodes
+        divide(node, here, first, row, word, table, by_rows, other_row, other_word)
+        for side in range(2):
+            keys[first + side] = mix(keys[here], np.uint64(side))
+        n_nodes += 2
+
+
+# From a tree to steps.
+
+
+@kernel
+def sum_leaves(node, n_nodes, row, slope, curvature, sums):
+    """Exact sums of wide slopes and curvatures in each node."""
+    for own in range(n_nodes - 1, -1, -1):
+        steep, curved = np.int64(0), np.int64(0)
+        child = node[own, FIRST_CHILD]
+        if child >= 0:  # children have higher numbers
+            steep, curved = sums[child, 0] + sums[child + 1, 0], sums[child, 1] + sums[child + 1, 1]
+        else:
+            rows = row[node[own, BEGIN] : node[own, BEGIN] + node[own, N_ROWS]]
+            for i in range(rows.shape[0]):
+                steep += np.int64(slope[rows[i]])
+            curved = np.int64(rows.shape[0])
+            if curvature.shape[0] > 0:
+                curved = np.int64(0)
+                for i in range(rows.shape[0]):
+                    curved += np.int64(curvature[rows[i]])
+        sums[own, 0], sums[own, 1] = steep, curved
+
+
+@kernel
+def find_steps(sums, n_nodes, shifts, amounts, step):
+    """What each node adds to a prediction."""
+    rate, most_step, ridge = amounts[0], amounts[1], amounts[4]
+    own_ridge = shifted(ridge, shifts[1], np.inf)
+    for own in range(n_nodes):
+        whole = newton(np.float64(sums[own, 0]), np.float64(sums[own, 1]), own_ridge)
+        far = rate * math.ldexp(whole, shifts[1] - shifts[0])
+        step[own] = min(max(far, -most_step), most_step)
+
+
+@kernel
+def send_down(row, node, table):
+    """The leaf of a row that took no part in a tree."""
+    code, n_values = table[0], table[2]
+    own = 0
+    while node[own, FIRST_CHILD] >= 0:
+        feature = node[own, TESTED]
+        here = np.int64(code[feature, row])
+        goes_left = here <= node[own, AT_CODE]
+        if here == n_values[feature]:
+            goes_left = node[own, IS_LEFT] == 1
+        own = node[own, FIRST_CHILD] + (0 if goes_left else 1)
+    return own
+
+
+@kernel
+def step_on(node, n_nodes, row, n_inside, table, step, added):
+    """Keep what each row's leaf adds to its prediction; row[n_inside:] took no part."""
+    for own in range(n_nodes):
+        if node[own, FIRST_CHILD] < 0:
+            for i in range(node[own, BEGIN], node[own, BEGIN] + node[own, N_ROWS]):
+                added[row[i]] = step[own]
+    for i in range(n_inside, row.shape[0]):
+        added[row[i]] = step[send_down(row[i], node, table)]
+
+
+@kernel
+def tell(node, n_nodes, worth, step, order, told, amounts):
+    """Write the nodes of a finished tree breadth-first: whole numbers, then worth and step."""
+    order[0] = 0
+    end = 1
+    for at in range(n_nodes):
+        own = order[at]
+        child = node[own, FIRST_CHILD]
+        told[at, CHILD], told[at, FEATURE], told[at, CODE], told[at, SLOT] = -1, -1, 0, 0
+        told[at, COUNT], told[at, AMOUNT] = node[own, N_ROWS], node[own, WEIGHT]
+        amounts[at, 0], amounts[at, 1] = 0.0, step[own]
+        if child >= 0:
+            told[at, CHILD], told[at, FEATURE] = end, node[own, TESTED]
+            told[at, CODE], told[at, SLOT] = node[own, AT_CODE], 1 - node[own, IS_LEFT]
+            amounts[at, 0] = worth[own]
+            order[end], order[end + 1] = child, child + 1
+            end += 2
+
+
+@kernel
+def list_rows(is_inside, row):
+    """Rows that take part, then the others; returns how many take part."""
+    n, n_inside = row.shape[0], 0
+    if is_inside.shape[0] == 0:
+        for i in range(n):
+            row[i] = i
+        return n
+    for i in range(n):
+        if is_inside[i]:
+            row[n_inside] = i
+            n_inside += 1
+    n_listed = n_inside
+    for i in range(n):
+        if not is_inside[i]:
+            row[n_listed] = i
+            n_listed += 1
+    return n_inside
+
+
+@kernel
+def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
+    """Some rounds of boosting; `raw` moves on, (outputs, rows).
+
+    `is_inside` says which rows take part, (rounds, rows), or has no rounds where all do; `columns`
+    which ones each tree may test, (trees, features), or has no trees. `limits`: rounds, the largest
+    depth, the most leaves (negative: none), the least rows of a leaf, how many features are drawn.
+    `amounts`: the learning rate, the longest step, the least weight of a leaf, the least gain, the
+    ridge. Returns nodes, their worth and steps, and of each tree its nodes and the shifts of narrow
+    slopes and weights.
+    """
+    n_rounds, max_depth, max_leaves, min_rows, n_drawn = limits
+    code, n_codes, n_values, offset = table
+    n_outputs, n_all = raw.shape
+    n_features = n_values.shape[0]
+    weighs = weight.shape[0] > 0 or loss[0] >= slopes.N_FLAT
+    is_counted = weighs and min_rows > 1
+    most, total = np.empty(n_all), np.empty(n_all)
+    slope, curvature = np.empty(n_all), np.empty(n_all if weighs else 0)
+    word, own_word = np.empty(n_all, np.int64), np.empty(n_all, np.int64)
+    row, added = np.empty(n_all, np.uint32), np.empty(raw.shape)
+    no_marks, all_columns = np.empty(0, np.bool_), np.ones(n_features, np.bool_)
+
+    n_direct = direct_rows(offset)
+    n_leaves = most_leaves(n_all, max_depth, max_leaves, min_rows)
+    n_places = min(n_leaves + 1, n_all // (n_direct + 1) + 2)
+    desk = make_desk(code, n_codes, n_direct)
+    store = (
+        np.empty((n_places, offset[-1]), np.int64),
+        np.empty((n_places, offset[-1]) if is_counted else (1, 1), np.int32),
+        np.empty(n_places, np.int64),
+        np.empty(n_leaves + 1),
+        np.empty(n_leaves + 1, np.int64),
+        np.empty(n_all, np.uint32),
+        np.empty(n_all, np.int64),
+    )
+    n_room = 2 * n_leaves + 1
+    node, sums = np.empty((n_room, N_COLUMNS), np.int64), np.empty((n_room, 2), np.int64)
+    worth, step, order = np.empty(n_room), np.empty(n_room), np.empty(n_room, np.int64)
+    node_keys = np.empty(n_room, np.uint64)
+    told, measures = np.zeros((n_room, N_TOLD), np.int64), np.zeros((n_room, 2))
+    trees = np.empty((n_rounds * n_outputs, 3), np.int64)
+    n_told = 0
+    for number in range(n_rounds):
+        marks = no_marks if is_inside.shape[0] == 0 else is_inside[number]
+        for output in range(n_outputs):
+            tree = number * n_outputs + output
+            n_inside = list_rows(marks, row)
+            if weighs and loss[0] < slopes.N_FLAT:
+                curvature[:] = 1.0
+            find_slopes(loss, output, y, raw, most, total, slope, curvature)
+            shifts, whole = find_words(weight, marks, n_inside, slope, curvature, word)
+            for i in range(n_inside):
+                own_word[i] = word[row[i]]
+            ridge = shifted(amounts[4], shifts[3], MOST_RIDGE)
+            least = max(1, np.int64(np.ceil(shifted(amounts[2], shifts[3], MOST_WEIGHT))))
+            least_gain = max(shifted(amounts[3], 2 * shifts[2] - shifts[3], np.inf), LEAST_GAIN)
+            lightest = max(least, min_rows) if not is_counted else least
+            rules = (
+                ridge, lightest, min_rows, is_counted, 2 * least, max(2, 2 * min_rows), least_gain,
+            )  # fmt: skip
+            n_nodes = grow(
+                row[:n_inside], own_word[:n_inside], whole, table,
+                columns[tree] if columns.shape[0] > 0 else all_columns, keys[tree],
+                (max_depth, max_leaves, n_drawn, not weighs or is_counted), rules, n_direct, desk,
+                store, node, worth, node_keys,
+            )  # fmt: skip
+            sum_leaves(node, n_nodes, row, slope, curvature, sums)
+            find_steps(sums, n_nodes, shifts, amounts, step)
+            step_on(node, n_nodes, row, n_inside, table, step, added[output])
+            if n_told + n_nodes > told.shape[0]:
+                n_more = 2 * told.shape[0] + n_nodes
+                told, measures = enlarged(told, n_more), enlarged(measures, n_more)
+            tell(node, n_nodes, worth, step, order, told[n_told:], measures[n_told:])
+            n_told += n_nodes
+            trees[tree, 0], trees[tree, 1], trees[tree, 2] = n_nodes, shifts[2], shifts[3]
+        # A loss of several outputs looks at all predictions, so none moves before the last tree.
+        for output in range(n_outputs):
+            for i in range(n_all):
+                raw[output, i] += added[output, i]
+    return told[:n_told], measures[:n_told], trees
