@@ -206,10 +206,7 @@ class ArrayBackend(ByFrontiers):
         )
 
     def rate(self, hist: Tallied | ArrayHist, search: Search) -> Rates:
-        hist = self._derived(hist)
-        coded, sums = hist.coded, array_sums.all_sums(self._lib, hist)
-        channels = coded.target.channels
-        return rate(self._lib, self._formulas, sums, coded.bins, channels, search)
+        return rate(self._lib, self._formulas, self._derived(hist), search)
 
     def cells(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
         return array_sums.cells(self._lib, self._derived(hist), place, feature)

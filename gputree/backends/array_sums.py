@@ -106,19 +106,6 @@ def _listed(hist: ArrayHist) -> ArrayRows:
     return ArrayRows(hist.coded, hist.listed, first, hist.n_listed)
 
 
-def all_sums(lib: Library, hist: ArrayHist) -> Array:
-    """Sums of (nodes, channels, places), also of the nodes whose rows are listed."""
-    if not len(hist.n_listed):
-        return _taken(lib, hist.sums, hist.place)
-    n_small = len(hist.n_listed)
-    small = _sum_nodes(lib, _listed(hist), np.arange(n_small))
-    if n_small == len(hist.place):
-        return small
-    is_small = hist.place < 0
-    at = np.where(is_small, len(hist.place) - n_small + np.cumsum(is_small) - 1, hist.place)
-    return lib.xp.take(lib.xp.concat([hist.sums, small], axis=0), lib.from_host(at), axis=0)
-
-
 def derive(lib: Library, built: Tallied, kin: Kin, above: ArrayHist | None) -> ArrayHist:
     """Large nodes come in another order: those that were tallied, then those that are derived."""
     rows = built.rows

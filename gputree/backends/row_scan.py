@@ -5,7 +5,7 @@
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 
@@ -46,25 +46,30 @@ class RowScanner:
     def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
         """The best splits of the nodes whose rows are listed, a few nodes at a time."""
         bins, channels = hist.coded.bins, hist.coded.target.channels
-        end = np.cumsum(hist.n_listed)
         parts = []
-        first = 0
-        while first < len(end):
-            begin = int(end[first] - hist.n_listed[first])
-            limit = begin + CELLS_AT_ONCE // len(bins.features)
-            last = max(first + 1, int(np.searchsorted(end, limit, side="right")))
-            row = hist.listed[begin : int(end[last - 1])]
-            lines = Lines(self._lib, hist.coded, row, hist.n_listed[first:last])
+        for first, last, lines in some_lines(self._lib, hist):
             rank = None if search.rank is None else search.rank[first:last]
             scan = _RowScan(self, lines, bins, channels, replace(search, rank=rank))
             parts.append(scan.winners())
-            first = last
         return Splits(
             *(
                 np.concatenate([getattr(part, field.name) for part in parts])
                 for field in fields(Splits)
             )
         )
+
+
+def some_lines(lib: Library, hist: ArrayHist) -> Iterator[tuple[int, int, Lines]]:
+    """The sorted rows of a few listed nodes at a time: from which of them, up to which."""
+    n_features, end = len(hist.coded.bins.features), np.cumsum(hist.n_listed)
+    first = 0
+    while first < len(end):
+        begin = int(end[first] - hist.n_listed[first])
+        limit = begin + CELLS_AT_ONCE // n_features
+        last = max(first + 1, int(np.searchsorted(end, limit, side="right")))
+        row = hist.listed[begin : int(end[last - 1])]
+        yield first, last, Lines(lib, hist.coded, row, hist.n_listed[first:last])
+        first = last
 
 
 class _RowScan:

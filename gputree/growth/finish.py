@@ -211,7 +211,6 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
     node, feature = place[found.node[at]], found.feature[at]
     is_nominal = draft.bins.is_nominal[feature]
     threshold, level_start = np.full(len(at), np.nan), np.full(len(at), -1, np.int64)
-    parts: list[HostArray] = []
     numeric = np.flatnonzero(~is_nominal)
     threshold[numeric] = draft.bins.threshold(
         feature[numeric],
@@ -219,10 +218,8 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
         found.next_code[at[numeric]],
         how.is_at_values,
     )
-    for i in np.flatnonzero(is_nominal).tolist():
-        level_start[i] = begin + sum(map(len, parts))
-        n_values = int(draft.bins.n_values[feature[i]])
-        parts.append(np.append(found.slot[at[i], :n_values], SLOT(STAY)))
+    n_slots = draft.bins.n_values[feature[is_nominal]] + 1
+    level_start[is_nominal] = begin + begins(n_slots)
     return {
         "n_surrogates": np.bincount(node, minlength=len(layout.node)),
         "surrogate_feature": feature,
@@ -230,7 +227,7 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
         "surrogate_slot": found.low_slot[at],
         "surrogate_level_start": level_start,
         "surrogate_agreement": found.agreement[at],
-        "level_slot": np.concatenate([np.empty(0, SLOT), *parts]),
+        "level_slot": found.slot[spread_out(found.level_start[at[is_nominal]], n_slots)],
     }
 
 

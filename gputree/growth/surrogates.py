@@ -5,21 +5,30 @@ rows whose value is known. A cut sends at least two rows each way, and a surroga
 the larger child alone would. The best few are tried in turn.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 
 from gputree.backends.contract import Backend, Moves, Rows
 from gputree.data.bins import Bins
-from gputree.data.table import Kind
-from gputree.data.target import Channels
+from gputree.data.target import Channels, Target
 from gputree.dtypes import SLOT, STAY, HostArray
+from gputree.growth.agreement import (
+    CellsOfRows,
+    CellsOfSums,
+    CellSource,
+    Offer,
+    by_levels,
+    by_threshold,
+)
 from gputree.runs import begins
 
-LEAST_ROWS = 2  # that a surrogate sends each way
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
-NODES_AT_ONCE = 256
+CELLS_A_PLACE = 4  # up to so many cells (rows x features) a place of sums, sorting rows costs less
+NODES_AT_ONCE = 256  # by sums
+ROWS_AT_ONCE = 2**17  # of nodes that are not
 
 
 @dataclass(frozen=True)
@@ -40,160 +49,119 @@ class Surrogates:
     next_code: HostArray  # (surrogates,) the next one that occurs
     low_slot: HostArray  # (surrogates,) the child of the first side
     agreement: HostArray  # (surrogates,) share of the weight that goes the same way
-    slot: HostArray  # (surrogates, codes) the child of every code, STAY beyond the last
+    level_start: HostArray  # (surrogates,) where its levels begin in `slot`, -1 for thresholds
+    slot: HostArray  # (levels,) the child of every level, and STAY for a missing one
 
     @classmethod
     def joined(cls, parts: Sequence["Surrogates"]) -> "Surrogates":
         """Some after others."""
-        width = max(part.slot.shape[1] for part in parts)
-        joined = {}
-        for field in fields(cls):
-            own = [getattr(part, field.name) for part in parts]
-            if field.name == "slot":
-                room = [((0, 0), (0, width - slot.shape[1])) for slot in own]
-                own = [np.pad(*each, constant_values=STAY) for each in zip(own, room, strict=True)]
-            joined[field.name] = np.concatenate(own)
-        return cls(**joined)
+        joined = {
+            field.name: np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(cls)
+        }
+        ahead = begins(np.array([len(part.slot) for part in parts]))
+        ahead = np.repeat(ahead, [len(part.node) for part in parts])
+        start = joined["level_start"]
+        return cls(**joined | {"level_start": np.where(start < 0, -1, start + ahead)})
+
+    def among(self, at: HostArray) -> "Surrogates":
+        """Some of them."""
+        own = {field.name: getattr(self, field.name)[at] for field in fields(self)[:-1]}
+        return replace(self, **own)
 
 
-@dataclass(frozen=True)
-class _Offer:
-    """The best surrogate by one feature for each node."""
-
-    agreement: HostArray  # (nodes,) weight, 0 where there is none
-    code: HostArray
-    next_code: HostArray
-    low_slot: HostArray
-    slot: HostArray  # (nodes, codes)
-
-
-def find_surrogates(
-    backend: Backend, rows: Rows, moves: Moves, bins: Bins, channels: Channels, style: Style
-) -> Surrogates:
-    """The surrogates of nodes whose rows with known values have moved."""
-    parts = []
-    for first in range(0, len(moves.node), NODES_AT_ONCE):
-        some = slice(first, first + NODES_AT_ONCE)
-        parts.append(_find(backend, rows, moves, some, bins, channels, style))
-    return Surrogates.joined(parts)
-
-
-def _find(
-    backend: Backend,
-    rows: Rows,
-    moves: Moves,
-    some: slice,
-    bins: Bins,
-    channels: Channels,
-    style: Style,
-) -> Surrogates:
-    node, tested = moves.node[some], moves.feature[some]
-    children = moves.first_child[some][:, None] + np.arange(2)
-    n_nodes, n_features = len(node), len(bins.features)
-    hist = backend.tally(rows, children.ravel())
-    place = np.arange(2 * n_nodes)
-    sums = backend.cells(hist, place, 0 * place).reshape(n_nodes, 2, int(bins.n_codes[0]), -1)
-    totals = channels.weight_of(sums.sum(axis=2))
-    tie = _tie(channels, sums.sum(axis=2))
-    staying = _Staying(backend, rows, node, bins, channels)
-    offers = []
-    for feature in range(n_features):
-        cells = backend.cells(hist, place, np.full(2 * n_nodes, feature))
-        cells = cells.reshape(n_nodes, 2, int(bins.n_codes[feature]), -1)
-        known = cells[:, :, : int(bins.n_values[feature])]
-        weight, count = channels.weight_of(known), channels.rows_of(known)
-        if bins.features[feature].kind is Kind.NOMINAL:
-            offers.append(_by_levels(weight, count, tie, style))
-        else:
-            occurs = (count.sum(axis=1) > 0) | staying.occurs(feature)
-            offers.append(_by_threshold(weight, count, occurs))
-    agreement = np.stack([offer.agreement for offer in offers], axis=1).astype(np.float64)
-    whole, larger = totals.sum(axis=1), totals.max(axis=1)
-    smaller = np.maximum(whole - larger, 1)
-    is_useful = (agreement - larger[:, None]) / smaller[:, None] > LEAST_ADDED
-    is_useful[np.arange(n_nodes), tested] = False
-    order = np.argsort(np.where(is_useful, -agreement, np.inf), axis=1, kind="stable")[
-        :, : style.most
-    ]
-    at, turn = np.nonzero(np.take_along_axis(is_useful, order, axis=1))
-    chosen = order[at, turn]
-    width = int(bins.n_values.max()) + 1
-    slot = np.full((len(at), width), STAY, SLOT)
-    columns = {}
-    for name in ("code", "next_code", "low_slot"):
-        columns[name] = np.stack([getattr(offer, name) for offer in offers], axis=1)[at, chosen]
-    for i, (n, f) in enumerate(zip(at.tolist(), chosen.tolist(), strict=True)):
-        own = offers[f].slot[n]
-        slot[i, : len(own)] = own
-    return Surrogates(
-        node=node[at],
-        feature=chosen,
-        agreement=agreement[at, chosen] / whole[at],
-        slot=slot,
-        **columns,
-    )
-
-
-class _Staying:
-    """The rows that some nodes have kept, as their tested value is missing."""
+class SurrogateSearch:
+    """Finds the surrogates of nodes whose rows with known values have moved."""
 
     def __init__(
-        self, backend: Backend, rows: Rows, node: HostArray, bins: Bins, channels: Channels
+        self, backend: Backend, rows: Rows, bins: Bins, target: Target, style: Style
     ) -> None:
-        self.backend, self.bins, self.channels = backend, bins, channels
-        self.n_nodes = len(node)
-        self.place = np.flatnonzero(backend.count_rows(rows, node))
-        self.hist = backend.tally(rows, node[self.place]) if self.place.size else None
+        self.backend, self.rows, self.bins = backend, rows, bins
+        self.target, self.style = target, style
 
-    def occurs(self, feature: int) -> HostArray:
-        """Which known codes of a feature they have, (nodes, codes)."""
-        found = np.zeros((self.n_nodes, int(self.bins.n_values[feature])), bool)
-        if self.hist is not None:
-            own = np.arange(len(self.place))
-            cells = self.backend.cells(self.hist, own, np.full(len(own), feature))
-            cells = cells.reshape(len(own), int(self.bins.n_codes[feature]), -1)
-            found[self.place] = self.channels.rows_of(cells[:, : found.shape[1]]) > 0
-        return found
+    def find(self, moves: Moves, sums: HostArray) -> Surrogates:
+        """Their surrogates; `sums` are those of the rows that have moved, (nodes, 2, channels)."""
+        parts = [
+            self._choose(source, moves.node[some], moves.feature[some], sums[some])
+            for some, source in self._sources(moves)
+        ]
+        found = Surrogates.joined(parts)
+        return found.among(np.argsort(_places(found.node, moves.node), kind="stable"))
+
+    def _sources(self, moves: Moves) -> Iterator[tuple[HostArray, CellSource]]:
+        """Nodes, by their places in the moves, and what tells of them, a few at a time."""
+        backend, rows, bins, target = self.backend, self.rows, self.bins, self.target
+        groups = np.column_stack([moves.first_child, moves.first_child + 1, moves.node])
+        n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
+        is_small = n_rows * len(bins.features) <= CELLS_A_PLACE * bins.width
+        for some in _pieces(np.flatnonzero(~is_small), np.ones(len(n_rows)), NODES_AT_ONCE):
+            yield some, CellsOfSums(backend, rows, bins, target.channels, groups[some])
+        for some in _pieces(np.flatnonzero(is_small), n_rows, ROWS_AT_ONCE):
+            yield some, CellsOfRows(backend, rows, bins, target, groups[some])
+
+    def _choose(
+        self, source: CellSource, node: HostArray, tested: HostArray, sums: HostArray
+    ) -> Surrogates:
+        """The surrogates that are useful, the best first."""
+        offers = self._offers(source, _tie(self.target.channels, sums))
+        agreement = np.stack([offer.agreement for offer in offers], axis=1).astype(np.float64)
+        weight = self.target.channels.weight_of(sums)
+        whole, larger = weight.sum(axis=1), weight.max(axis=1)
+        smaller = np.maximum(whole - larger, 1)
+        is_useful = (agreement - larger[:, None]) / smaller[:, None] > LEAST_ADDED
+        is_useful[np.arange(len(node)), tested] = False
+        order = np.argsort(np.where(is_useful, -agreement, np.inf), axis=1, kind="stable")
+        order = order[:, : self.style.most]
+        at, turn = np.nonzero(np.take_along_axis(is_useful, order, axis=1))
+        feature = order[at, turn]
+        columns = {
+            name: np.stack([getattr(offer, name) for offer in offers], axis=1)[at, feature]
+            for name in ("code", "next_code", "low_slot")
+        }
+        level_start, slot = self._levels(offers, at, feature)
+        return Surrogates(
+            node=node[at],
+            feature=feature,
+            agreement=agreement[at, feature] / whole[at],
+            level_start=level_start,
+            slot=slot,
+            **columns,
+        )
+
+    def _offers(self, source: CellSource, tie: HostArray) -> list[Offer]:
+        offers = []
+        for feature, is_nominal in enumerate(self.bins.is_nominal.tolist()):
+            cells = source.cells(feature)
+            if is_nominal:
+                offers.append(by_levels(cells, tie, self.style.least_otherwise))
+            else:
+                offers.append(by_threshold(cells, len(tie)))
+        return offers
+
+    def _levels(
+        self, offers: list[Offer], at: HostArray, feature: HostArray
+    ) -> tuple[HostArray, HostArray]:
+        """Where the levels of each surrogate begin, -1 for thresholds, and the child of each."""
+        n_slots = np.where(self.bins.is_nominal[feature], self.bins.n_values[feature] + 1, 0)
+        start = np.where(n_slots > 0, begins(n_slots), -1)
+        slot = np.full(int(n_slots.sum()), STAY, SLOT)
+        for own in np.unique(feature[n_slots > 0]).tolist():
+            sides, chosen = offers[own].levels, feature == own
+            assert sides is not None
+            start_of = np.full(len(offers[own].agreement), -1)
+            start_of[at[chosen]] = start[chosen]
+            first = start_of[sides.place]
+            slot[(first + sides.code)[first >= 0]] = sides.slot[first >= 0]
+        return start, slot
 
 
-def _by_threshold(weight: HostArray, count: HostArray, occurs: HostArray) -> _Offer:
-    """The cut that agrees most, from weights and counts of (nodes, children, codes).
-
-    It lies midway between two values of the node. Rows whose tested value is missing have no say
-    in which cut agrees most, but none of their values, which `occurs` counts in, lies between.
-    """
-    below, rows_below = np.cumsum(weight, axis=2), np.cumsum(count, axis=2)
-    known = below[:, :, -1:]
-    n_below = rows_below.sum(axis=1)
-    n_above = n_below[:, -1:] - n_below
-    is_cut = (count.sum(axis=1) > 0) & (n_below >= LEAST_ROWS) & (n_above >= LEAST_ROWS)
-    alike = below[:, 0] + known[:, 1] - below[:, 1]
-    turned = known[:, 0] - below[:, 0] + below[:, 1]
-    # The same way first, and the lowest cut; each must be strictly better than all before.
-    both = np.where(is_cut[:, :, None], np.stack([alike, turned], axis=2), 0)
-    flat = both.reshape(len(both), -1)
-    best = np.argmax(flat, axis=1)
-    agreement = flat[np.arange(len(flat)), best]
-    agreement = np.where(agreement > known.max(axis=1)[:, 0], agreement, 0)
-    code, low_slot = best // 2, best % 2
-    number = np.arange(weight.shape[2])
-    later = (number > code[:, None]) & occurs
-    next_code = np.where(later.any(axis=1), later.argmax(axis=1), -1)
-    slot = np.where(number <= code[:, None], low_slot[:, None], 1 - low_slot[:, None])
-    return _Offer(agreement, code, next_code, low_slot, slot)
-
-
-def _by_levels(weight: HostArray, count: HostArray, tie: HostArray, style: Style) -> _Offer:
-    """Each level goes with the larger part of its rows, to child `tie` if both are equal."""
-    is_right = weight[:, 1] > weight[:, 0]
-    is_right |= (weight[:, 1] == weight[:, 0]) & (tie[:, None] == 1)
-    rows = count.sum(axis=1)
-    n_otherwise = np.where(is_right, count[:, 0], count[:, 1]).sum(axis=1)
-    agreement = weight.max(axis=1).sum(axis=1)
-    agreement = np.where(n_otherwise >= style.least_otherwise, agreement, 0)
-    slot = np.where(rows > 0, is_right.astype(np.int64), STAY)
-    none = np.zeros(len(weight), np.int64)
-    return _Offer(agreement, none, none, none, slot)
+def _pieces(places: HostArray, size: HostArray, most: int) -> Iterator[HostArray]:
+    """Places in pieces that are not much larger than `most` together."""
+    piece = np.cumsum(size[places]) // most
+    bound = np.flatnonzero(np.diff(piece, prepend=0)).tolist()
+    for first, end in pairwise([0, *bound, len(places)]):
+        if first < end:
+            yield places[first:end]
 
 
 def _tie(channels: Channels, sums: HostArray) -> HostArray:
@@ -216,6 +184,7 @@ def larger_child(channels: Channels, sums: HostArray) -> HostArray:
 def slots_by_surrogates(
     backend: Backend,
     rows: Rows,
+    bins: Bins,
     row: HostArray,
     place: HostArray,
     node: HostArray,
@@ -224,15 +193,28 @@ def slots_by_surrogates(
     """Where rows go whose value is missing; `place` is the place of a row's node in `node`."""
     slot = np.full(len(row), STAY, np.int64)
     # Surrogates come in the order of the nodes, whatever their numbers are.
-    by_number = np.argsort(node)
-    owner = by_number[np.searchsorted(node, found.node, sorter=by_number)]
-    n_own = np.bincount(owner, minlength=len(node))
+    n_own = np.bincount(_places(found.node, node), minlength=len(node))
     first = begins(n_own)
     for turn in range(int(n_own.max(initial=0))):
         at = np.flatnonzero((slot == STAY) & (turn < n_own[place]))
         if not at.size:
             break
-        which = first[place[at]] + turn
-        code = backend.codes_of(rows, row[at], found.feature[which])
-        slot[at] = found.slot[which, np.minimum(code, found.slot.shape[1] - 1)]
+        which = found.among(first[place[at]] + turn)
+        code = backend.codes_of(rows, row[at], which.feature)
+        slot[at] = _slots(which, code, bins.n_values[which.feature])
     return slot
+
+
+def _slots(which: Surrogates, code: HostArray, n_values: HostArray) -> HostArray:
+    """The child to which each surrogate sends a code."""
+    side = np.where(code > which.code, 1 - which.low_slot, which.low_slot)
+    slot = np.where(code < n_values, side, STAY)
+    levels = np.flatnonzero(which.level_start >= 0)
+    slot[levels] = which.slot[which.level_start[levels] + code[levels]]
+    return slot
+
+
+def _places(some: HostArray, node: HostArray) -> HostArray:
+    """Where some nodes are among others, which come in any order."""
+    by_number = np.argsort(node)
+    return np.asarray(by_number[np.searchsorted(node, some, sorter=by_number)])

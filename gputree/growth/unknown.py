@@ -12,7 +12,12 @@ import numpy as np
 from gputree.backends.contract import Backend, Moves, Rows
 from gputree.data.target import Target
 from gputree.dtypes import STAY, SUM, HostArray
-from gputree.growth.surrogates import Style, find_surrogates, larger_child, slots_by_surrogates
+from gputree.growth.surrogates import (
+    Style,
+    SurrogateSearch,
+    larger_child,
+    slots_by_surrogates,
+)
 
 if TYPE_CHECKING:
     from gputree.growth.draft import Draft
@@ -41,17 +46,17 @@ class BySurrogates:
         self.target, self.style = target, style
 
     def settle(self, backend: Backend, rows: Rows, moves: Moves, draft: "Draft") -> Rows:
-        found = find_surrogates(backend, rows, moves, draft.bins, draft.channels, self.style)
+        sums = draft.sums[moves.first_child[:, None] + np.arange(2)]
+        search = SurrogateSearch(backend, rows, draft.bins, self.target, self.style)
+        found = search.find(moves, sums)
         draft.surrogates.append(found)
-        fallback = larger_child(
-            draft.channels, draft.sums[moves.first_child[:, None] + np.arange(2)]
-        )
+        fallback = larger_child(draft.channels, sums)
         draft.missing_slot[moves.node] = fallback
         row, n_staying = backend.rows_at(rows, moves.node)
         if not row.size:
             return rows
         place = np.repeat(np.arange(len(moves.node)), n_staying)
-        slot = slots_by_surrogates(backend, rows, row, place, moves.node, found)
+        slot = slots_by_surrogates(backend, rows, draft.bins, row, place, moves.node, found)
         slot = np.where(slot == STAY, fallback[place], slot)
         goes = slot != STAY
         node = np.where(goes, moves.first_child[place] + slot, moves.node[place])

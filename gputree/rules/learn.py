@@ -82,16 +82,18 @@ def _shortened(
 ) -> list[tuple[tuple[Condition, ...], int]]:
     """Conditions and answers of all different rules that still ask for something."""
     found: dict[tuple[frozenset[Condition], int], tuple[Condition, ...]] = {}
-    for rule in leaves:
-        if not rule.n_rows or not rule.conditions:
-            continue
-        unmet = np.stack([~sample.met(condition) for condition in rule.conditions])
-        is_wrong = sample.number != rule.answer
-        kept = simplify.needed(unmet, is_wrong, sample.weight, confidence)
-        conditions = tuple(rule.conditions[at] for at in kept)
+    rules = [rule for rule in leaves if rule.n_rows and rule.conditions]
+    kept = simplify.needed((_shortening(rule, sample) for rule in rules), confidence)
+    for rule, numbers in zip(rules, kept, strict=True):
+        conditions = tuple(rule.conditions[number] for number in numbers)
         if conditions:
             found.setdefault((frozenset(conditions), rule.answer), conditions)
     return [(conditions, answer) for (_, answer), conditions in found.items()]
+
+
+def _shortening(rule: Rule, sample: Sample) -> simplify.Shortening:
+    unmet = np.stack([~sample.met(condition) for condition in rule.conditions])
+    return simplify.Shortening(unmet, sample.number != rule.answer, sample.weight)
 
 
 def _counted(rules: list[tuple[tuple[Condition, ...], int]], sample: Sample) -> Candidates:

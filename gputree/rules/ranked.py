@@ -59,11 +59,13 @@ class Ranked:
         What changes is that a rule is left out, or added, if it is not one of them.
         """
         for row in self._news(kept, default):
+            n = self._n[row]
+            entries = self._rule[spread_out(self._begin[row], n)], owners(n)
             if self._default is not None:
-                self._count(row, -1.0)
+                self._count(row, *entries, -1.0)
             self._kept, self._default = kept.copy(), default
-            self._match(row)
-            self._count(row, 1.0)
+            self._match(row, *entries)
+            self._count(row, *entries, 1.0)
         return self._wrong, np.where(kept, self._dropped[:-1], self._added)
 
     def _news(self, kept: HostArray, default: int) -> list[HostArray]:
@@ -74,12 +76,22 @@ class Ranked:
         if default != self._default:
             return [np.arange(len(self._number))]
         changed = np.flatnonzero(kept != self._kept)
+        if len(changed) == 1:
+            return [self._rows_of(int(changed[0]))]
         return [np.unique(self._cover[changed].indices).astype(np.int64)] if changed.size else []
 
-    def _count(self, row: HostArray, sign: float) -> None:
-        """Add what some rows have to say, or take it away."""
+    def _rows_of(self, rule: int) -> HostArray:
+        """The rows that a rule covers, ascending."""
+        begin, end = self._cover.indptr[rule], self._cover.indptr[rule + 1]
+        return np.sort(self._cover.indices[begin:end]).astype(np.int64)
+
+    def _count(self, row: HostArray, rule: HostArray, owner: HostArray, sign: float) -> None:
+        """Add what some rows have to say, or take it away.
+
+        The rules that cover the rows come with the place of each one's row among these.
+        """
         assert self._default is not None
-        n, answer = self._n[row], np.append(self._answer, self._default)
+        answer = np.append(self._answer, self._default)
         weight, number, first = self._weight[row], self._number[row], self._first[row]
         wrong, then = (
             np.where(answer[m] != number, weight, 0.0) for m in (first, self._second[row])
@@ -88,19 +100,15 @@ class Ranked:
         change = np.bincount(first, then - wrong, minlength=self.n_rules + 1)
         self._dropped += sign * change
         # A rule would have the say where the first one comes after it.
-        rule = self._rule[spread_out(self._begin[row], n)]
-        owner = owners(n)
         has_say = rule < first[owner]
         rule, owner = rule[has_say], owner[has_say]
         own = np.where(self._answer[rule] != number[owner], weight[owner], 0.0)
         self._added += sign * np.bincount(rule, own - wrong[owner], minlength=self.n_rules)
 
-    def _match(self, row: HostArray) -> None:
+    def _match(self, row: HostArray, rule: HostArray, owner: HostArray) -> None:
         """Find the first and the second rule for some rows; the number of rules for none."""
-        rule = self._rule[spread_out(self._begin[row], self._n[row])]
-        owner = row[owners(self._n[row])]
         there = self._kept[rule]
-        rule, owner = rule[there], owner[there]
+        rule, owner = rule[there], row[owner[there]]
         self._first[row] = self._second[row] = self.n_rules
         begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
         self._first[owner[begins]] = rule[begins]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gputree import C45Classifier, CARTClassifier, CARTRegressor, DecisionTreeClassifier
 from gputree.dtypes import STAY
+from gputree.growth import surrogates
 from gputree.shares import divided
 
 pd = pytest.importorskip("pandas")
@@ -259,3 +260,34 @@ def test_training_rows_end_where_a_prediction_sends_them(seed, missing):
     tree = model.nodes_
     n_rows = np.asarray(model.decision_path(X).sum(axis=0)).ravel()
     np.testing.assert_array_equal(n_rows, tree.n_rows)
+
+
+@pytest.mark.parametrize(
+    ("cells_a_place", "nodes_at_once", "rows_at_once"),
+    [(0, 256, 1), (0, 1, 1), (10**9, 1, 2**17), (10**9, 1, 40), (2, 2, 100)],
+)
+def test_surrogates_are_the_same_by_sums_and_by_rows(
+    cells_a_place, nodes_at_once, rows_at_once, monkeypatch
+):
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 12, (300, 4)).astype(float)
+    for column in (1, 3):
+        X[:, column] = np.where(rng.random(300) < 0.8, X[:, 0], X[:, column])
+    y = X[:, 0] + X[:, 2] % 3 + rng.random(300)
+    X[rng.random(X.shape) < 0.2] = NAN
+    weight = rng.integers(0, 3, 300) / 2
+
+    def files():
+        params = {"categorical_features": [1], "min_samples_split": 8}
+        numbers = CARTRegressor(pruning=None, backend="numpy", **params).fit(X, y)
+        classes = cart(**params).fit(X, np.digitize(y, [6, 9]), weight)
+        for tree in (numbers.tree_, classes.tree_):
+            is_nominal = tree.surrogate_level_start >= 0
+            assert is_nominal.any() and not is_nominal.all()
+        return numbers.to_bytes(), classes.to_bytes()
+
+    before = files()
+    monkeypatch.setattr(surrogates, "CELLS_A_PLACE", cells_a_place)
+    monkeypatch.setattr(surrogates, "NODES_AT_ONCE", nodes_at_once)
+    monkeypatch.setattr(surrogates, "ROWS_AT_ONCE", rows_at_once)
+    assert files() == before

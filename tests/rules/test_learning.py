@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from gputree.pruning.confidence import error_limit
-from gputree.rules import coding, ranked, select
+from gputree.rules import coding, ranked, select, simplify
 from gputree.rules.condition import Condition, Sign
-from gputree.rules.simplify import needed
+from gputree.rules.simplify import Shortening, needed
 
 
 @st.composite
@@ -29,6 +29,11 @@ def sparse(cover):
 
 
 # Shorter rules.
+
+
+def kept_alone(unmet, is_wrong, weight):
+    (kept,) = needed([Shortening(unmet, is_wrong, weight)], 0.25)
+    return kept
 
 
 def limit_of(unmet, kept, is_wrong, weight):
@@ -49,7 +54,7 @@ def test_conditions_go_one_by_one_as_long_as_the_limit_does_not_rise(case):
         if min(limits) > limit:
             break
         limit, kept = min(limits), without[int(np.argmin(limits))]
-    found = needed(unmet, is_wrong, weight, 0.25)
+    found = kept_alone(unmet, is_wrong, weight)
     assert found == kept
     everything = range(len(unmet))
     assert limit_of(unmet, found, is_wrong, weight) <= limit_of(unmet, everything, is_wrong, weight)
@@ -57,7 +62,17 @@ def test_conditions_go_one_by_one_as_long_as_the_limit_does_not_rise(case):
 
 def test_a_condition_that_changes_nothing_goes():
     unmet = np.array([[False, False, True, True], [False, False, False, True]])
-    assert needed(unmet, np.array([False, False, True, True]), np.ones(4), 0.25) == [0]
+    assert kept_alone(unmet, np.array([False, False, True, True]), np.ones(4)) == [0]
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 2**24])
+def test_rules_are_shortened_together_as_each_alone(at_once, monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(simplify, "CELLS_AT_ONCE", at_once)
+    cases = [(rng.random((n, 20)) < 0.4, rng.random(20) < 0.3, rng.random(20)) for n in range(1, 9)]
+    together = list(needed((Shortening(*case) for case in cases), 0.25))
+    assert together == [kept_alone(*case) for case in cases]
+    assert len({len(kept) for kept in together}) > 1
 
 
 # Fewer rules.
