@@ -64,7 +64,7 @@ class OutOfBag:
                 "Some inputs do not have OOB scores. This probably means too few estimators were "
                 "used to compute any reliable oob estimates. "
                 f"{int((~has).sum())} rows were drawn for every tree: their out-of-bag prediction "
-                "is NaN, and the score leaves them out",
+                "is NaN, and the score leaves them out; use more trees",
                 stacklevel=6,
             )
         mean = np.full(self._sum.shape, np.nan)
