@@ -15,13 +15,13 @@ MOST_RIDGE = 2.0**300
 LARGEST_SHIFT = 1022  # a larger power of two is infinite; slopes below its inverse vanish
 
 
-def wide_shift(n_rows, largest):
+def wide_shift(n_rows: int, largest: float) -> int:
     """The exponent that brings up to `n_rows` numbers of such a magnitude to a total of 53 bits."""
     used = math.frexp(float(n_rows))[1] + math.frexp(largest)[1]
     return min(TOTAL_BITS - 2 - used, LARGEST_SHIFT)
 
 
-def narrowing(total, n_rows):
+def narrowing(total: int, n_rows: int) -> int:
     """How many bits to take off wide numbers whose magnitudes sum to `total`.
 
     Rounding adds at most half a unit a row, and a curvature has at least one.
