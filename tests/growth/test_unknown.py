@@ -283,7 +283,8 @@ def test_surrogates_are_the_same_by_sums_and_by_rows(
         classes = cart(**params).fit(X, np.digitize(y, [6, 9]), weight)
         for tree in (numbers.tree_, classes.tree_):
             is_nominal = tree.surrogate_level_start >= 0
-            assert is_nominal.any() and not is_nominal.all()
+            assert is_nominal.any()
+            assert not is_nominal.all()
         return numbers.to_bytes(), classes.to_bytes()
 
     before = files()
