@@ -66,6 +66,7 @@ class Search:
     least_share: float = 0.0
     most_least_weight: int = 0
     ridge: float = 0.0  # added to the weight of each child where a split is scored
+    is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ class Whole:
     score: HostArray
     sums: HostArray  # (nodes, channels)
     rows: Rows  # each at its last node
+    threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def grow_whole(
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
     if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
-        if len(roots) > 1:
+        if len(roots) > 1 or search.is_random:
             return None
         whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
         return None if whole is None else [whole]
@@ -59,7 +59,7 @@ def _grow(
     least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
-    node, score, sums = grow.grow(
+    node, score, sums, threshold = grow.grow(
         row,
         word,
         rows.label,
@@ -83,6 +83,7 @@ def _grow(
             not channels.hides_rows,
         ),
         np.array(channels.units),
+        bins.edges if search.is_random else None,
     )
     n_rows = node[:, grow.N_ROWS]
     is_inner = node[:, grow.FIRST_CHILD] >= 0
@@ -109,6 +110,7 @@ def _grow(
             start=node[:, grow.BEGIN],
             n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
         ),
+        threshold=threshold if search.is_random else None,
     )
 
 

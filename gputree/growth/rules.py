@@ -137,6 +137,7 @@ class Rules:
             most_least_weight=self.most_least_weight,
             ridge=self.ridge,
             is_ordered=self.columns,
+            is_random=self.is_random,
         )
         if self.is_random and draft is not None:
             return RandomSearch.like(search, draft.key[nodes])

@@ -54,6 +54,7 @@ class Found:
     splits: Splits
     tables: Tables | None  # of the nodes whose children do not follow from `splits`
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
+    threshold: HostArray | None = None  # (nodes,) where drawn; NaN, or None for all: midway
 
 
 class Seeker:
@@ -211,11 +212,16 @@ class Seeker:
         feature = self._highest(score, search)
         best = score[np.arange(n_nodes), feature]
         place = np.flatnonzero(best > NO_SPLIT)
-        splits, slot, cells = draw.splits(hist, search, best, feature, place)
+        splits, threshold = draw.splits(hist, search, best, feature, place)
+        place = place[draw.tabled(feature[place])]
+        if not place.size:
+            return Found(splits, None, threshold=threshold)
+        slot, cells = draw.tables(hist, search, feature, place)
         n_codes = self.bins.n_codes[feature[place]]
         n_children = np.full(len(place), 2)
         sums = _child_sums(slot, n_codes, n_children, cells)
-        return Found(splits, Tables(place, n_codes, n_children, slot, sums))
+        tables = Tables(place, n_codes, n_children, slot, sums)
+        return Found(splits, tables, threshold=threshold)
 
     # All of them.
 
