@@ -14,6 +14,8 @@ here from the sums of the node, so that it is the same on every backend.
 - Rows whose value is missing go to a random side, all of them to the same; with
   `missing="category"` they are a level of a nominal feature; where they are to be divided or follow
   surrogates, they have no say.
+
+The best split is taken; of equal ones that of the feature that comes first in the node's draw.
 """
 
 from dataclasses import dataclass, fields
@@ -73,9 +75,8 @@ class RandomSplits:
     def scores(self, hist: Hist, search: RandomSearch, n_nodes: int) -> HostArray:
         """The score of each feature's split, (nodes, features); NO_SPLIT for those not tried."""
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
-        drawn = np.ones(score.shape, bool)
-        if search.rank is not None:
-            drawn[:] = search.rank < search.n_drawn
+        assert search.rank is not None
+        drawn = search.rank < search.n_drawn
         self._score(hist, search, drawn, score)
         # More features are tried only where none of those drawn can be split.
         stuck = (score == NO_SPLIT).all(axis=1, keepdims=True)
@@ -114,7 +115,7 @@ class RandomSplits:
         return Splits(score, feature, code, next_code, missing_slot, left), threshold
 
     def tabled(self, feature: HostArray) -> HostArray:
-        """Where more than a threshold and the side of missing values tells: levels, rows that stay."""
+        """Where more than a threshold and a side of missing values tells: levels, rows that stay."""
         return np.asarray(self.is_nominal[feature] | (self.missing == "known"))
 
     def tables(

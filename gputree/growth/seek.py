@@ -209,7 +209,7 @@ class Seeker:
     def _random(self, hist: Hist, search: RandomSearch, n_nodes: int) -> Found:
         draw = RandomSplits(self.backend, self.bins, self.channels, self.levels.missing)
         score = draw.scores(hist, search, n_nodes)
-        feature = self._highest(score, search)
+        feature = self._first_highest(score, search)
         best = score[np.arange(n_nodes), feature]
         place = np.flatnonzero(best > NO_SPLIT)
         splits, threshold = draw.splits(hist, search, best, feature, place)
@@ -222,6 +222,17 @@ class Seeker:
         sums = _child_sums(slot, n_codes, n_children, cells)
         tables = Tables(place, n_codes, n_children, slot, sums)
         return Found(splits, tables, threshold=threshold)
+
+    def _first_highest(self, score: HostArray, search: RandomSearch) -> HostArray:
+        """The feature of the best score, the first in the node's draw on ties.
+
+        Whatever divides two rows is worth the same: the lower feature would be taken again and
+        again where most nodes are.
+        """
+        assert search.rank is not None
+        compared = trimmed(self._among_drawn(score, search))
+        ties = compared == compared.max(axis=1, keepdims=True)
+        return np.asarray(np.argmin(np.where(ties, search.rank, score.shape[1]), axis=1))
 
     # All of them.
 

@@ -79,11 +79,14 @@ def draw_cut(feature, key, edges, codes, at, n, n_values, split, values):
 
 @kernel
 def sum_words(codes, at, word, first, n, cut, lost_code, sums):
-    """Weight and second sum of the rows up to a code, and of those with the missing code."""
+    """Weight and second sum of the rows up to a code, and of those with the missing code.
+
+    Without a branch, as the side of a row is anyone's guess.
+    """
     total = np.int64(0)
     for i in range(n):
         code = np.int64(codes[at[i]])
-        total += word[first + i] if (code <= cut or code == lost_code) else np.int64(0)
+        total += word[first + i] * np.int64((code <= cut) | (code == lost_code))
     sums[0], sums[1] = total & LOWER, total >> UPPER
 
 
@@ -93,9 +96,9 @@ def sum_one(codes, at, value, n, cut, lost_code, sums):
     n_rows, total = np.int64(0), np.int64(0)
     for i in range(n):
         code = np.int64(codes[at[i]])
-        is_in = code <= cut or code == lost_code
+        is_in = np.int64((code <= cut) | (code == lost_code))
         n_rows += is_in
-        total += value[i] if is_in else np.int64(0)
+        total += value[i] * is_in
     sums[0], sums[1] = n_rows, total
 
 
@@ -122,7 +125,7 @@ def search_drawn(
 ):  # fmt: skip
     """The best of the splits that a node's key draws, one a feature; more only while none can be.
 
-    `turn` has the features, those drawn first. Returns how many values of the winner are missing,
+    `turn` has the features in the order of the node's draw, which also decides ties. Returns how many values of the winner are missing,
     and the value that was drawn.
     """
     split, value, sums, real, one = room

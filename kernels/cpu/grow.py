@@ -287,7 +287,9 @@ def grow(
                 local_first, local_last = first, first + n
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
-            if n_drawn < n_features:
+            if edges is not None:
+                draw(keys[here, 0], n_features, number, turn)
+            elif n_drawn < n_features:
                 draw(keys[here, 0], n_features, number, turn)
                 turn[:n_drawn].sort()
             forget(best, left)

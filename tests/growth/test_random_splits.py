@@ -58,6 +58,14 @@ def test_a_value_drawn_within_a_bin_is_no_threshold():
     assert max(drawn) < 90.0
 
 
+def test_equal_splits_have_their_turn_alike():
+    """Two rows are divided by any of four columns: 80 draws, each 20 +- 4."""
+    X, y = np.array([[0.0] * 4, [1.0] * 4]), [0.0, 1.0]
+    n = Counter(int(root(X, y, seed).tree_.feature[0]) for seed in range(80))
+    assert sorted(n) == [0, 1, 2, 3]
+    assert min(n.values()) > 6
+
+
 def test_a_constant_column_is_passed_over():
     X = np.stack([np.zeros(20), np.arange(20.0)], axis=1)
     for seed in range(6):
