@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from gputree.sampling import child_keys, feature_ranks, mix, root_key
+from gputree.kernels.cpu import sampling as compiled
+from gputree.sampling import child_keys, feature_ranks, mix, root_key, shares
 
 keys = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8).map(
     lambda numbers: np.array(numbers, np.uint64)
@@ -106,3 +107,14 @@ def test_the_same_seed_gives_the_same_root_for_ever():
 
 def test_the_same_seed_gives_the_same_draw_for_ever():
     assert feature_ranks(root_key(0), 6).tolist() == [[4, 3, 5, 0, 1, 2]]
+
+
+@pytest.mark.parametrize("n_features", [7, compiled.FEW_FEATURES + 9])
+def test_compiled_draws_are_the_same(n_features):
+    key = root_key(5, 3)
+    numbers = mix(key, np.arange(9, dtype=np.uint64))
+    assert [compiled.mix(key[0], np.uint64(i)) for i in range(9)] == numbers.tolist()
+    assert [compiled.share(number) for number in numbers] == shares(numbers).tolist()
+    turn = np.empty(n_features, np.int64)
+    compiled.draw(key[0], n_features, np.empty(n_features, np.uint64), turn)
+    assert_array_equal(feature_ranks(key, n_features)[0, turn], np.arange(n_features))

@@ -86,6 +86,7 @@ class Search:
     ridge: float = 0.0  # added to the weight of each child where a split is scored
     # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
     levels: Sequence[tuple[LevelRules, HostArray]] = ()
+    is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ class Whole:
     rows: Rows  # each at its last node
     levels: LevelLists | None = None  # of the nodes that test some
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
+    threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
 
 
 @dataclass(frozen=True)

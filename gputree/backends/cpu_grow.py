@@ -40,10 +40,12 @@ def grow_whole(
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
     if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
-        if len(roots) > 1:
+        if len(roots) > 1 or search.is_random:
             return None
         whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
         return None if whole is None else [whole]
+    if search.is_random and roots[0].bins.is_nominal.any():
+        return None
     if not all(is_compiled(rules) for rules, _ in search.levels):
         return None
     return workers.map(
@@ -64,7 +66,7 @@ def _grow(
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
     levels = _levels(rows, search)
-    node, score, sums, listed = grow.grow(
+    node, score, sums, threshold, listed = grow.grow(
         row,
         word,
         rows.label,
@@ -89,6 +91,7 @@ def _grow(
             not channels.hides_rows,
         ),
         np.array(channels.units),
+        bins.edges if search.is_random else None,
     )
     n_rows = node[:, grow.N_ROWS]
     is_inner = node[:, grow.FIRST_CHILD] >= 0
@@ -117,6 +120,7 @@ def _grow(
             start=node[:, grow.BEGIN],
             n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
         ),
+        threshold=threshold if search.is_random else None,
     )
 
 

@@ -103,6 +103,11 @@ class Bins:
     def _value_offset(self) -> HostArray:
         return np.concatenate([[0], np.cumsum(self.n_values)])
 
+    @property
+    def edges(self) -> tuple[HostArray, HostArray, HostArray]:
+        """What `below` and `above` tell, feature by feature, and where each feature begins."""
+        return self._below, self._above, self._value_offset
+
     def below(self, feature: HostArray, code: HostArray) -> HostArray:
         """The largest training value of each code; infinite for the last one of a feature."""
         return np.asarray(self._below[self._value_offset[feature] + code])

@@ -148,7 +148,7 @@ def grow_whole(
     budget: int,
 ) -> list[Grown] | None:
     """Grow several trees at once by the backend alone; None where it has no way to."""
-    if rules.is_rated or rules.is_random or rules.constraints is not None:
+    if rules.is_rated or rules.constraints is not None:
         return None
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]

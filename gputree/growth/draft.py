@@ -58,6 +58,7 @@ class Draft:
             "next_code": np.zeros(n_roots, np.int64),
             "missing_slot": np.zeros(n_roots, SLOT),
             "left": np.zeros((n_roots, channels.n), SUM),
+            "threshold": np.full(n_roots, np.nan),
             "listed_at": np.full(n_roots, NOT_LISTED),
             "n_listed": np.zeros(n_roots, np.int64),
             "absent": np.zeros(n_roots, SLOT),
@@ -81,6 +82,8 @@ class Draft:
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
             draft._fields[name][: draft.n_nodes] = getattr(whole, name)
         draft.missing_slot[:] = whole.missing_slot
+        if whole.threshold is not None:
+            draft.threshold[:] = whole.threshold
         divided = np.flatnonzero(whole.first_child >= 0)
         draft.parent[whole.first_child[divided]] = divided
         draft.parent[whole.first_child[divided] + 1] = divided
@@ -108,6 +111,8 @@ class Draft:
         """Remember the best splits of some nodes."""
         for name in ("score", "feature", "code", "next_code", "missing_slot", "left"):
             self._fields[name][nodes] = getattr(found.splits, name)
+        if found.threshold is not None:
+            self.threshold[nodes] = found.threshold
         self.heuristic |= found.heuristic
         tables = found.tables
         if tables is None:
@@ -244,6 +249,8 @@ class Draft:
                     grown[len(array) :] = 2
                 elif name == "score":
                     grown[len(array) :] = -np.inf
+                elif name == "threshold":
+                    grown[len(array) :] = np.nan
                 self._fields[name] = grown
 
 

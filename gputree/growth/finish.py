@@ -121,7 +121,9 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
     )
     if how.is_by_codes:
         next_code = _code_after(draft.bins, feature, code)
-    threshold[at] = draft.bins.threshold(feature, code, next_code, how.is_at_values)
+    midway = draft.bins.threshold(feature, code, next_code, how.is_at_values)
+    drawn = draft.threshold[node[at]]
+    threshold[at] = np.where(np.isnan(drawn), midway, drawn)
     level_start, level_slot = _levels_of(draft, layout, kind)
     surrogates = _surrogates(draft, layout, len(level_slot), how)
     return Tree(

@@ -5,14 +5,17 @@ here from the sums of the node, so that it is the same on every backend.
 
 - Ordered feature: a value, uniformly between the largest value of the node's lowest bin and the
   smallest value of its highest bin; codes up to there go to child 0. With infinities at an end, a
-  code instead of a value. The threshold of the finished tree lies midway between the two values of
-  the node that the draw separates, as in other trees. A node that knows one value only divides it
+  code instead of a value. The value is the threshold of the finished tree; where it lies within a
+  bin, whose rows cannot be divided, or is no number, the threshold is midway between the two values
+  of the node that are separated, as in other trees. A node that knows one value only divides it
   from missing ones: every known value goes to child 0.
 - Nominal feature: each level of the node goes to child 0 or 1 by a random bit. If all go the same
   way, the one with the smallest random number changes sides.
 - Rows whose value is missing go to a random side, all of them to the same; with
   `missing="category"` they are a level of a nominal feature; where they are to be divided or follow
   surrogates, they have no say.
+
+The best split is taken; of equal ones that of the feature that comes first in the node's draw.
 """
 
 from dataclasses import dataclass, fields
@@ -54,9 +57,11 @@ class Drawn:
     score: HostArray  # (pairs,)
     code: HostArray  # (pairs,) the largest code of child 0, for thresholds
     next_code: HostArray  # (pairs,) the smallest code of child 1
+    threshold: HostArray  # (pairs,) NaN where it lies midway between these codes
     at: HostArray  # (occurring codes,) the place in the cells of all pairs
     child: HostArray  # (occurring codes,) STAY where that is not known
     cells: HostArray  # (codes of all pairs, channels)
+    left: HostArray  # (pairs, channels) sums of child 0
 
 
 class RandomSplits:
@@ -70,9 +75,8 @@ class RandomSplits:
     def scores(self, hist: Hist, search: RandomSearch, n_nodes: int) -> HostArray:
         """The score of each feature's split, (nodes, features); NO_SPLIT for those not tried."""
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
-        drawn = np.ones(score.shape, bool)
-        if search.rank is not None:
-            drawn[:] = search.rank < search.n_drawn
+        assert search.rank is not None
+        drawn = search.rank < search.n_drawn
         self._score(hist, search, drawn, score)
         # More features are tried only where none of those drawn can be split.
         stuck = (score == NO_SPLIT).all(axis=1, keepdims=True)
@@ -92,25 +96,39 @@ class RandomSplits:
         score: HostArray,
         feature: HostArray,
         place: HostArray,
-    ) -> tuple[Splits, HostArray, HostArray]:
-        """The splits of the chosen features; slots and sums of codes of the nodes at `place`."""
+    ) -> tuple[Splits, HostArray]:
+        """The splits of the chosen features of the nodes at `place`, and their thresholds."""
         n_nodes = len(score)
         code, next_code = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-        missing_slot = np.full(n_nodes, STAY, SLOT)
-        slots, cells = [np.empty(0, SLOT)], [np.empty((0, self.channels.n), SUM)]
+        missing_slot, threshold = np.full(n_nodes, STAY, SLOT), np.full(n_nodes, np.nan)
+        left = np.zeros((n_nodes, self.channels.n), SUM)
         for some in self._pieces(feature[place]):
             own = place[some]
             drawn = self._draw(hist, search, own, feature[own])
             code[own], next_code[own] = drawn.code, drawn.next_code
-            slot = self._slots(drawn, feature[own])
+            threshold[own], left[own] = drawn.threshold, drawn.left
             last = np.cumsum(self.bins.n_codes[feature[own]]) - 1
             has_missing = self._has_missing(feature[own])
+            slot = self._slots(drawn, feature[own])
             missing_slot[own] = np.where(has_missing, slot[last], STAY)
-            slots.append(slot)
+        feature = feature.astype(FEATURE)
+        return Splits(score, feature, code, next_code, missing_slot, left), threshold
+
+    def tabled(self, feature: HostArray) -> HostArray:
+        """Where more than a threshold and a side of missing values tells: levels, rows that stay."""
+        return np.asarray(self.is_nominal[feature] | (self.missing == "known"))
+
+    def tables(
+        self, hist: Hist, search: RandomSearch, feature: HostArray, place: HostArray
+    ) -> tuple[HostArray, HostArray]:
+        """Slots and sums of the codes of the chosen features of the nodes at `place`."""
+        slots, cells = [np.empty(0, SLOT)], [np.empty((0, self.channels.n), SUM)]
+        for some in self._pieces(feature[place]):
+            own = place[some]
+            drawn = self._draw(hist, search, own, feature[own])
+            slots.append(self._slots(drawn, feature[own]))
             cells.append(drawn.cells)
-        left = np.zeros((n_nodes, self.channels.n), SUM)
-        splits = Splits(score, feature.astype(FEATURE), code, next_code, missing_slot, left)
-        return splits, np.concatenate(slots), np.concatenate(cells)
+        return np.concatenate(slots), np.concatenate(cells)
 
     def _slots(self, drawn: Drawn, feature: HostArray) -> HostArray:
         """The child of every code; STAY for levels that do not occur in the node."""
@@ -147,7 +165,7 @@ class RandomSplits:
         # The first draws of a node are for its features.
         number = (len(self.bins.features) + feature).astype(np.uint64)
         key = mix(~search.key[place], number)
-        upper = self._cut(key, codes, feature)
+        value, upper = self._cut(key, codes, feature)
         in_groups = self.is_nominal[feature][codes.pair]
         if in_groups.any():
             upper = np.where(in_groups, _random_groups(key, codes), upper)
@@ -156,12 +174,16 @@ class RandomSplits:
             child[:] = _side_of_missing(key, codes, upper)[pair]
         child[known] = upper
         n = np.bincount(pair, minlength=len(place))
-        score = self._score_of(search, cells[at], child, n)
+        total, left = (_sums_of(cells[at], is_in, n) for is_in in (child != STAY, child == 0))
+        score = self._score_of(search, total, left)
         lower, higher = codes.around(upper)
-        return Drawn(score, lower, higher, at, child, cells)
+        threshold = self._threshold(value, feature, lower, higher)
+        return Drawn(score, lower, higher, threshold, at, child, cells, left)
 
-    def _cut(self, key: HostArray, codes: "Codes", feature: HostArray) -> HostArray:
-        """Which codes lie above a value that is drawn between those of the node."""
+    def _cut(
+        self, key: HostArray, codes: "Codes", feature: HostArray
+    ) -> tuple[HostArray, HostArray]:
+        """A value that is drawn between those of the node, and which codes lie above it."""
         share = shares(key)
         low, high = codes.lowest, codes.highest
         # Missing values as a level have a code beyond all values; levels are not cut.
@@ -175,20 +197,28 @@ class RandomSplits:
         by_code = codes.code > (low + np.floor(share * (high - low)))[own]
         upper = np.where(np.isfinite(value)[own], by_value, by_code)
         # Rounding must not leave a side empty; one value alone is on the side below.
-        return (upper | (codes.code == high[own])) & (codes.code > low[own])
+        return value, (upper | (codes.code == high[own])) & (codes.code > low[own])
 
-    def _score_of(
-        self, search: Search, sums: HostArray, child: HostArray, n: HostArray
+    def _threshold(
+        self, value: HostArray, feature: HostArray, lower: HostArray, higher: HostArray
     ) -> HostArray:
+        """The values drawn where they divide two codes, otherwise NaN."""
+        last = self.bins.n_values[feature] - 1
+        below = self.bins.below(feature, np.minimum(lower, last))
+        above = self.bins.above(feature, np.clip(higher - 1, 0, last))
+        divides = (below <= value) & (value < above) & (higher >= 0)
+        # -0.0 and 0.0 separate alike; keep one of them.
+        return np.where(divides & ~self.is_nominal[feature], value + 0.0, np.nan)
+
+    def _score_of(self, search: Search, total: HostArray, left: HostArray) -> HostArray:
         """The score of each pair's split; NO_SPLIT where a child is too small."""
         channels = self.channels
-        total, left = _sums_of(sums, child != STAY, n), _sums_of(sums, child == 0, n)
         part, whole = channels.weight_of(left), channels.weight_of(total)
         rows, all_rows = channels.rows_of(left), channels.rows_of(total)
         least = max(1, search.min_weight)
         allowed = (part >= least) & (whole - part >= least)
         allowed &= (rows >= search.min_rows) & (all_rows - rows >= search.min_rows)
-        score = np.full(len(n), NO_SPLIT)
+        score = np.full(len(total), NO_SPLIT)
         at = np.flatnonzero(allowed)
         lefts, totals = (
             list((each[at, channels.scored].astype(np.float64) * np.array(channels.units)).T)

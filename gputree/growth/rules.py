@@ -125,7 +125,7 @@ class Rules:
         """The search to make in some nodes; without a draft, what is common to all of them."""
         draws = self.n_drawn is not None and self.n_drawn < n_features
         rank = None
-        if draws and draft is not None:
+        if (draws or self.is_random) and draft is not None:
             rank = sampling.feature_ranks(draft.key[nodes], n_features)
         search = Search(
             formula=self.formula,
@@ -137,6 +137,7 @@ class Rules:
             most_least_weight=self.most_least_weight,
             ridge=self.ridge,
             is_ordered=self.columns,
+            is_random=self.is_random,
         )
         if self.is_random and draft is not None:
             return RandomSearch.like(search, draft.key[nodes])

@@ -54,6 +54,7 @@ class Found:
     splits: Splits
     tables: Tables | None  # of the nodes whose children do not follow from `splits`
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
+    threshold: HostArray | None = None  # (nodes,) where drawn; NaN, or None for all: midway
 
 
 class Seeker:
@@ -207,14 +208,30 @@ class Seeker:
     def _random(self, hist: Hist, search: RandomSearch, n_nodes: int) -> Found:
         draw = RandomSplits(self.backend, self.bins, self.channels, self.levels.missing)
         score = draw.scores(hist, search, n_nodes)
-        feature = self._highest(score, search)
+        feature = self._first_highest(score, search)
         best = score[np.arange(n_nodes), feature]
         place = np.flatnonzero(best > NO_SPLIT)
-        splits, slot, cells = draw.splits(hist, search, best, feature, place)
+        splits, threshold = draw.splits(hist, search, best, feature, place)
+        place = place[draw.tabled(feature[place])]
+        if not place.size:
+            return Found(splits, None, threshold=threshold)
+        slot, cells = draw.tables(hist, search, feature, place)
         n_codes = self.bins.n_codes[feature[place]]
         n_children = np.full(len(place), 2)
         sums = _child_sums(slot, n_codes, n_children, cells)
-        return Found(splits, Tables(place, n_codes, n_children, slot, sums))
+        tables = Tables(place, n_codes, n_children, slot, sums)
+        return Found(splits, tables, threshold=threshold)
+
+    def _first_highest(self, score: HostArray, search: RandomSearch) -> HostArray:
+        """The feature of the best score, the first in the node's draw on ties.
+
+        Whatever divides two rows is worth the same: the lower feature would be taken again and
+        again where most nodes are.
+        """
+        assert search.rank is not None
+        compared = trimmed(self._among_drawn(score, search))
+        ties = compared == compared.max(axis=1, keepdims=True)
+        return np.asarray(np.argmin(np.where(ties, search.rank, score.shape[1]), axis=1))
 
     # All of them.
 

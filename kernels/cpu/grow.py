@@ -9,6 +9,7 @@ them in the cache.
 import numpy as np
 
 from gputree.kernels.cpu import words
+from gputree.kernels.cpu.drawn import around, room_for, search_drawn, threshold_at
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import make_room
 from gputree.kernels.cpu.grow_levels import (
@@ -20,6 +21,7 @@ from gputree.kernels.cpu.grow_levels import (
 )
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.sampling import draw, mix
 from gputree.kernels.cpu.split import (
     WORD_BITS,
     clear,
@@ -41,6 +43,7 @@ from gputree.kernels.cpu.winner import (
 )
 
 LOCAL_ROWS = 4096  # of 28 features, so many take a tenth of a megabyte
+STAY = 65_535  # see `gputree.dtypes`
 
 penalty = SCALAR.penalty
 
@@ -50,39 +53,6 @@ FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, BEGIN, N_ROWS, DEPTH = 0, 1, 
 # all others.
 LISTED_AT, N_LISTED, ABSENT = 8, 9, 10
 N_COLUMNS = 11
-
-# The constants of SplitMix64; see `gputree.sampling`.
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
-
-
-@kernel
-def mix(key, draw):
-    """A random 64-bit number, as `gputree.sampling.mix` has it."""
-    z = key + (draw + np.uint64(1)) * STEP
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
-    return z ^ (z >> np.uint64(31))
-
-
-@kernel
-def draw(key, n_features, n_drawn, number, turn):
-    """The first features of a node in the order of its draw."""
-    for feature in range(n_features):
-        number[feature] = mix(~key, np.uint64(feature))
-    # Those drawn are few: each is put in its place among those before it.
-    for feature in range(n_features):
-        value = number[feature]
-        j = min(feature, n_drawn)
-        if j == n_drawn:
-            if number[turn[j - 1]] <= value:
-                continue
-            j -= 1
-        while j > 0 and number[turn[j - 1]] > value:
-            turn[j] = turn[j - 1]
-            j -= 1
-        turn[j] = feature
 
 
 @kernel
@@ -233,7 +203,7 @@ def sort_out(
 @kernel
 def grow(
     row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, levels, key, total,
-    shape, rules, limits, unit,
+    shape, rules, limits, unit, edges,
 ):  # fmt: skip
     """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
 
@@ -243,7 +213,9 @@ def grow(
     note where a better split may have been missed. `limits`: the least rows of a node that is
     split, the largest depth, the least score, whether nodes are split without gain, how many
     features are drawn, and whether the larger child is that of more rows, or of more weight.
-    Returns columns, scores and sums of nodes, and codes of levels with their slots.
+    `edges` are None where the best split is searched; where one of each feature is drawn, what
+    `Bins.edges` tells. Returns columns, scores and sums of nodes, thresholds where they are drawn
+    (NaN says that one lies midway), and codes of levels with their slots.
     """
     min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
     is_classes, n_scored, _, n_channels = shape
@@ -258,7 +230,7 @@ def grow(
 
     # What has been found: room is doubled where it does not suffice.
     node = np.zeros((64, N_COLUMNS), np.int64)
-    score = np.zeros((64, 1))
+    score, threshold = np.zeros((64, 1)), np.zeros((64, 1))
     sums = np.zeros((64, n_stored), np.int64)
     keys = np.zeros((64, 1), np.uint64)
     todo = np.zeros((64, 1), np.int64)
@@ -277,7 +249,7 @@ def grow(
     amount = np.ones(n_fetched, np.int64)
     values = np.empty((value.shape[0], n_fetched), np.int64)
     every = np.arange(LISTED_ROWS).astype(np.uint32)
-    number, turn = np.empty(n_features, np.uint64), np.empty(n_features, np.int64)
+    number, turn = np.empty(n_features, np.uint64), np.arange(n_features)
     other = np.empty((n_all, 3), np.int64)
     total_real = np.empty(n_scored)
     running, left = np.empty(n_stored, np.int64), np.empty(n_stored, np.int64)
@@ -291,6 +263,7 @@ def grow(
             make_room(most, width, n_scored), np.empty(2 * most, np.int64), np.arange(most),
             np.empty((most, 2), np.int64), np.zeros(2, np.int64),
         )  # fmt: skip
+    drawn_room = room_for(n_features if edges is not None else 0, n_channels)
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
 
     n_nodes, n_todo = 1, 1
@@ -320,7 +293,7 @@ def grow(
         )  # fmt: skip
         is_local = n <= n_local
         table, at = (local, spot[first:]) if is_local else (code, row[first:])
-        lost_weight = np.int64(0)
+        lost_weight, value_drawn = np.int64(0), np.nan
         if is_split:
             if is_local and not (local_first <= first and first + n <= local_last):
                 for i in range(n):
@@ -332,11 +305,20 @@ def grow(
                 local_first, local_last = first, first + n
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
-            if n_drawn < n_features:
+            if edges is not None:
+                draw(keys[here, 0], n_features, n_features, number, turn)
+            elif n_drawn < n_features:
                 draw(keys[here, 0], n_features, n_drawn, number, turn)
                 turn[:n_drawn].sort()
             forget(best, left)
-            for t in range(n_features):
+            if edges is not None:
+                lost_weight, value_drawn = search_drawn(
+                    keys[here, 0], turn, n_drawn, is_ordered, edges, table, at, first, n, n_values,
+                    word, channel, amount, values, is_weighted, own, total_real, node_weight,
+                    node_rows, shape, rules, unit, times, drawn_room, running, best, left,
+                )  # fmt: skip
+            n_searched = n_features if edges is None else 0
+            for t in range(n_searched):
                 feature = t
                 if n_drawn < n_features:
                     if t >= n_drawn and best[SCORE] > -np.inf:
@@ -399,12 +381,19 @@ def grow(
             if not by_rows:
                 part, rest = left[0], own[0] - left[0]
             slot = 1 if part <= rest else 0
+        if edges is not None:
+            lower, higher = around(table[feature], at, n, np.int64(best[CODE]), n_values[feature])
+            best[CODE], best[NEXT] = lower, higher
+            threshold[here, 0] = threshold_at(value_drawn, feature, edges, lower, higher)
+            if lost_weight == 0:
+                slot = STAY
         if n_nodes + 2 > node.shape[0]:
             n_room = 2 * node.shape[0]
             node, score, sums = (
                 enlarged(node, n_room), enlarged(score, n_room), enlarged(sums, n_room),
             )  # fmt: skip
             keys, todo = enlarged(keys, n_room), enlarged(todo, n_room)
+            threshold = enlarged(threshold, n_room)
         node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
         node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
         node[here, MISSING_SLOT] = slot
@@ -433,4 +422,7 @@ def grow(
             todo[n_todo + 1 - side, 0] = child  # the left one is taken next
         n_nodes += 2
         n_todo += 2
-    return node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes], listed[:n_listed]
+    return (
+        node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes], threshold[:n_nodes, 0],
+        listed[:n_listed],
+    )  # fmt: skip

@@ -8,8 +8,8 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.grow import draw
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.sampling import draw
 from gputree.kernels.cpu.split import list_codes
 from gputree.kernels.cpu.winner import (
     CODE,
@@ -207,7 +207,7 @@ def search(
     row, word = row[first:], word[first:]
     total = own[WEIGHT:PLACE]
     if n_drawn < n_features:
-        draw(key, n_features, number, turn)
+        draw(key, n_features, n_features, number, turn)
         turn[:n_drawn].sort()
     forget(best, left)
     own[LOST] = 0

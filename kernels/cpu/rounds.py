@@ -9,7 +9,7 @@ import numpy as np
 
 from gputree.kernels.cpu import slopes
 from gputree.kernels.cpu.formulas import LOSSES, SCALAR, WIDTHS
-from gputree.kernels.cpu.grow import enlarged, mix
+from gputree.kernels.cpu.grow import enlarged
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.node_search import (
     AT_CODE,
@@ -31,6 +31,7 @@ from gputree.kernels.cpu.node_search import (
     take_away,
     tally,
 )
+from gputree.kernels.cpu.sampling import mix
 from gputree.kernels.cpu.split import WORD_BITS
 from gputree.kernels.cpu.winner import N_ENTRIES
 from gputree.kernels.cpu.words import LOWER, UPPER

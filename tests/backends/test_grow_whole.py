@@ -97,13 +97,29 @@ def test_numbers(n_outputs, missing, weights):
         Rules("between", max_leaves=15),
         Rules("between", max_leaves=40, max_depth=6, n_drawn=2),
         Rules("between", max_leaves=10_000),
+        Rules("between", is_random=True, n_drawn=2, min_rows_leaf=2, seed=3),
+        Rules("information", is_random=True, max_leaves=20, seed=4),
     ],
-    ids=["depth", "leaf", "split", "weight", "gain", "draw", "columns", "few", "best", "many"],
+    ids=[
+        *("depth", "leaf", "split", "weight", "gain", "draw", "columns", "few", "best", "many"),
+        *("random", "random, best"),
+    ],
 )
 def test_rules(rules):
     X, signal, rng = table(missing=0.05)
     target = class_target((signal > 0).astype(int), 2, rng.integers(0, 3, len(X)).astype(float))
     assert_same(both(X, target, rules))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_random_splits_of_numbers(n_outputs, weights):
+    """Infinities have no value between them, so that a code is drawn."""
+    X, signal, rng = table(missing=0.1)
+    X[rng.random(X.shape) < 0.05] = np.inf
+    y = np.stack([signal, signal**2], axis=1)[:, :n_outputs]
+    target = value_target(y, WEIGHTS[weights](rng, len(X)))
+    assert_same(both(X, target, Rules("between", is_random=True, seed=1)))
 
 
 def test_more_rows_than_are_looked_at_together():

@@ -38,6 +38,34 @@ def test_the_better_of_two_drawn_splits_is_taken():
     assert drawn == {0, 1}
 
 
+def test_the_threshold_is_the_value_that_was_drawn():
+    """Anywhere between 0 and 1: 200 draws, a quarter of them in each quarter, 50 +- 6."""
+    X, y = np.array([[0.0], [1.0]] * 5), np.tile([0.0, 1.0], 5)
+    drawn = np.array([root(X, y, seed).tree_.threshold[0] for seed in range(200)])
+    assert len(np.unique(drawn)) == 200
+    assert ((drawn >= 0.0) & (drawn < 1.0)).all()
+    n_in = np.histogram(drawn, bins=4, range=(0.0, 1.0))[0]
+    assert n_in.min() > 25
+    assert n_in.max() < 75
+
+
+def test_a_value_drawn_within_a_bin_is_no_threshold():
+    """Two bins, 0 to 9 and 90 to 99; what divides them is drawn between 9 and 90."""
+    x = np.r_[np.arange(10.0), np.arange(90.0, 100.0)]
+    drawn = {float(root(x[:, None], x, s, max_bins=2).tree_.threshold[0]) for s in range(20)}
+    assert len(drawn) == 20
+    assert min(drawn) >= 9.0
+    assert max(drawn) < 90.0
+
+
+def test_equal_splits_have_their_turn_alike():
+    """Two rows are divided by any of four columns: 80 draws, each 20 +- 4."""
+    X, y = np.array([[0.0] * 4, [1.0] * 4]), [0.0, 1.0]
+    n = Counter(int(root(X, y, seed).tree_.feature[0]) for seed in range(80))
+    assert sorted(n) == [0, 1, 2, 3]
+    assert min(n.values()) > 6
+
+
 def test_a_constant_column_is_passed_over():
     X = np.stack([np.zeros(20), np.arange(20.0)], axis=1)
     for seed in range(6):

@@ -1,0 +1,48 @@
+"""The draws of `gputree.sampling`, compiled."""
+
+import numpy as np
+
+from gputree.kernels.cpu.jit import kernel
+
+# The constants of SplitMix64; see `gputree.sampling`.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+FEW_FEATURES = 64  # up to here each is put in its place among those before it; more are sorted
+
+
+@kernel
+def mix(key, draw):
+    """A random 64-bit number, as `gputree.sampling.mix` has it."""
+    z = key + (draw + np.uint64(1)) * STEP
+    z = (z ^ (z >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def share(key):
+    """A random key as a number from 0 up to, but below, 1, as `gputree.sampling.shares` has it."""
+    return np.float64(key >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def draw(key, n_features, n_drawn, number, turn):
+    """The first `n_drawn` features of a node in the order of its draw."""
+    for feature in range(n_features):
+        number[feature] = mix(~key, np.uint64(feature))
+    if n_drawn > FEW_FEATURES:
+        turn[:n_features] = np.argsort(number[:n_features], kind="mergesort")
+        return
+    for feature in range(n_features):
+        value = number[feature]
+        j = min(feature, n_drawn)
+        if j == n_drawn:
+            if number[turn[j - 1]] <= value:
+                continue
+            j -= 1
+        while j > 0 and number[turn[j - 1]] > value:
+            turn[j] = turn[j - 1]
+            j -= 1
+        turn[j] = feature
