@@ -115,7 +115,7 @@ class RandomSplits:
         return Splits(score, feature, code, next_code, missing_slot, left), threshold
 
     def tabled(self, feature: HostArray) -> HostArray:
-        """Where more than a threshold and a side of missing values tells: levels, rows that stay."""
+        """Where a threshold and the side of missing values are not all: levels, rows that stay."""
         return np.asarray(self.is_nominal[feature] | (self.missing == "known"))
 
     def tables(

@@ -52,14 +52,14 @@ def room_for(n_features, n_channels):
 
 
 @kernel
-def draw_cut(feature, key, edges, codes, at, n, n_values, split, values):
-    """Draw the split of one feature: `split` has feature, cut, missing values, and their side.
+def draw_cut(feature, key, edges, table, at, n, n_values, split, value, k):
+    """Draw the split of one feature: split[k] has feature, cut, missing values, and their side.
 
     Returns whether there is one. The value is NaN where known values are not divided.
     """
     low, high, n_lost = np.int64(n_values), np.int64(-1), 0
     for i in range(n):
-        code = np.int64(codes[at[i]])
+        code = np.int64(table[feature, at[i]])
         is_lost = code >= n_values
         low = min(low, code)
         high = max(high, np.int64(-1) if is_lost else code)
@@ -68,38 +68,41 @@ def draw_cut(feature, key, edges, codes, at, n, n_values, split, values):
         return False
     below, above, start = edges
     own_key = mix(~key, np.uint64(start.shape[0] - 1 + feature))
-    split[FEATURE], split[CUT], split[N_LOST], split[LOST_LEFT] = feature, low, n_lost, 0
-    values[0] = np.nan
+    split[k, FEATURE], split[k, CUT] = feature, low
+    split[k, N_LOST], split[k, LOST_LEFT] = n_lost, 0
+    value[k] = np.nan
     if low < high:
-        values[0], split[CUT] = cut_between(share(own_key), below, above, start[feature], low, high)
+        value[k], split[k, CUT] = cut_between(
+            share(own_key), below, above, start[feature], low, high
+        )
         if n_lost > 0:
-            split[LOST_LEFT] = mix(~own_key, np.uint64(0)) >> TOP_BIT == 0
+            split[k, LOST_LEFT] = mix(~own_key, np.uint64(0)) >> TOP_BIT == 0
     return True
 
 
 @kernel
-def sum_words(codes, at, word, first, n, cut, lost_code, sums):
+def sum_words(table, feature, at, word, first, n, cut, lost_code, sums, k):
     """Weight and second sum of the rows up to a code, and of those with the missing code.
 
     Without a branch, as the side of a row is anyone's guess.
     """
     total = np.int64(0)
     for i in range(n):
-        code = np.int64(codes[at[i]])
+        code = np.int64(table[feature, at[i]])
         total += word[first + i] * np.int64((code <= cut) | (code == lost_code))
-    sums[0], sums[1] = total & LOWER, total >> UPPER
+    sums[k, 0], sums[k, 1] = total & LOWER, total >> UPPER
 
 
 @kernel
-def sum_one(codes, at, value, n, cut, lost_code, sums):
+def sum_one(table, feature, at, values, n, cut, lost_code, sums, k):
     """The same of rows that count 1 and have one value."""
     n_rows, total = np.int64(0), np.int64(0)
     for i in range(n):
-        code = np.int64(codes[at[i]])
+        code = np.int64(table[feature, at[i]])
         is_in = np.int64((code <= cut) | (code == lost_code))
         n_rows += is_in
-        total += value[i] * is_in
-    sums[0], sums[1] = n_rows, total
+        total += values[0, i] * is_in
+    sums[k, 0], sums[k, 1] = n_rows, total
 
 
 @kernel
@@ -125,8 +128,8 @@ def search_drawn(
 ):  # fmt: skip
     """The best of the splits that a node's key draws, one a feature; more only while none can be.
 
-    `turn` has the features in the order of the node's draw, which also decides ties. Returns how many values of the winner are missing,
-    and the value that was drawn.
+    `turn` has the features in the order of the node's draw, which also decides ties. Returns how
+    many values of the winner are missing, and the value that was drawn.
     """
     split, value, sums, real, one = room
     formula, min_rows, min_weight, _ = rules
@@ -144,20 +147,19 @@ def search_drawn(
         n_found = 0
         for t in range(begin, end):
             feature = turn[t]
-            codes = table[feature]
-            here = split[n_found]
             if not is_ordered[feature] or not draw_cut(
-                feature, key, edges, codes, at, n, n_values[feature], here, value[n_found:]
+                feature, key, edges, table, at, n, n_values[feature], split, value, n_found
             ):
                 continue
-            cut, lost_code = here[CUT], n_values[feature] if here[LOST_LEFT] else -1
+            cut = split[n_found, CUT]
+            lost_code = n_values[feature] if split[n_found, LOST_LEFT] else -1
             if is_packed:
-                sum_words(codes, at, word, first, n, cut, lost_code, sums[n_found])
+                sum_words(table, feature, at, word, first, n, cut, lost_code, sums, n_found)
             elif has_pairs:
-                sum_one(codes, at, values[0], n, cut, lost_code, sums[n_found])
+                sum_one(table, feature, at, values, n, cut, lost_code, sums, n_found)
             else:
                 sum_cells(
-                    codes, at, n, cut, lost_code, channel, amount, values, is_weighted,
+                    table[feature], at, n, cut, lost_code, channel, amount, values, is_weighted,
                     sums[n_found],
                 )  # fmt: skip
             n_found += 1
