@@ -11,3 +11,7 @@ class OutOfMemory(MemoryError):
 
 class ModelFileError(ValueError):
     """A file or byte string is not a gputree model, or has been damaged or altered."""
+
+
+class SparseTargetError(ValueError, TypeError):
+    """The target is sparse: a ValueError of scikit-learn's forests, a TypeError of its trees."""

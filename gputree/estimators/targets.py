@@ -13,6 +13,7 @@ from gputree.arrays import to_numpy
 from gputree.data.cells import is_missing
 from gputree.data.labels import Labels
 from gputree.dtypes import LEVEL, HostArray
+from gputree.errors import SparseTargetError
 
 MANY_LABELS = 2**16  # integer labels within a range so wide are looked up in a table
 SOME_ROWS = 2**18  # are looked up at once
@@ -26,7 +27,7 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
             "the Dataset"
         )
     if issparse(y):
-        raise ValueError(
+        raise SparseTargetError(
             "sparse multilabel-indicator for y is not supported. Pass y.toarray().ravel() if y has "
             "one output"
         )
