@@ -267,9 +267,9 @@ class Seeker:
             is_drawn = search.rank < search.n_drawn
             own = wanted & is_drawn[:, self.nominal]
             self._rate_pairs(hist, own, score, bits, is_heuristic)
-            can_split = ((ordered > NO_SPLIT) & is_drawn).any(axis=1)
-            can_split |= (score > NO_SPLIT).any(axis=1)
-            wanted &= ~own & ~can_split[:, None]
+            can_split = np.any((ordered > NO_SPLIT) & is_drawn, axis=1, keepdims=True)
+            can_split |= np.any(score > NO_SPLIT, axis=1, keepdims=True)
+            wanted &= ~own & ~can_split
         self._rate_pairs(hist, wanted, score, bits, is_heuristic)
         if search.rank is not None:
             found = ordered > NO_SPLIT
