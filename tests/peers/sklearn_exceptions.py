@@ -81,7 +81,7 @@ EXCEPTIONS = {
         "test_recursion_decision_function": RECURSION,
         "test_partial_dependence_easy_target": LEAVES,
         "test_partial_dependence_error": RECURSION,
-        "test_warning_recursion_non_constant_init": "docs/migration/sklearn.md: boosting has no init",
-        "test_partial_dependence_sample_weight_of_fitted_estimator": LEAVES,
+        "test_warning_recursion_non_constant_init": "docs/migration/sklearn.md: no init",
+        "test_partial_dependence_sample_weight_of_fitted_estimator": RECURSION,
     },
 }
