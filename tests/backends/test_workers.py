@@ -117,13 +117,15 @@ def test_after_an_error_here_the_others_end_what_they_have_begun_and_begin_nothi
 
 def test_an_interrupt_of_the_wait_for_the_others_waits_on():
     """A helper may be writing to arrays of the caller, which must not go on before."""
-    begun, done = threading.Event(), []
+    begun, left, done = threading.Event(), threading.Event(), []
 
     def work(item):
         if threading.current_thread() is threading.main_thread():
             begun.wait(timeout=20)
+            left.set()
             return
         begun.set()
+        left.wait(timeout=20)  # so that nobody takes both items on a busy machine
         time.sleep(0.1)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(0.1)
