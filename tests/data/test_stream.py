@@ -404,7 +404,7 @@ def test_codes_in_a_file_are_for_the_host(parquet, tmp_path):
         ({"target": "knid"}, "no column 'knid' to be the target; did you mean 'kind'?"),
         ({"target": "kind", "weight": "heavy"}, "no column 'heavy' to be the weight"),
         ({"target": "kind", "weight": "colour"}, "the weight 'colour' is of type string"),
-        ({"target": "kind", "weight": "number"}, "column 'number': sample_weight[1] is negative"),
+        ({"target": "kind", "weight": "number"}, "column 'number': Negative values in data"),
         ({"target": "kind", "columns": ["xx"]}, "has no column 'xx'"),
         ({"target": "kind", "columns": ["kind"]}, "columns names 'kind', which is the target"),
         ({"target": "kind", "columns": []}, "no column left to be a feature"),

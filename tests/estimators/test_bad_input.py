@@ -117,8 +117,8 @@ TARGETS = {
     "time": numbers(r"y.*time", np.arange(6).astype("datetime64[D]")),
 }
 WEIGHTS = {
-    "short": weights(r"shape \(5,\).*\(6,\)", np.ones(5)),
-    "two-columns": weights(r"shape \(6, 2\).*\(6,\)", X),
+    "short": weights(r"shape == \(5,\).*\(6,\)", np.ones(5)),
+    "two-columns": weights(r"shape == \(6, 2\).*\(6,\)", X),
     "negative": weights(r"sample_weight\[2\] is negative.*at least 0", [1, 1, -1, 1, 1, 1]),
     "nan": weights(r"sample_weight\[1\] is NaN", [1, NAN, 1, 1, 1, 1]),
     "infinite": weights(r"sample_weight\[0\] is NaN or infinite", [INF, 1, 1, 1, 1, 1]),
