@@ -35,7 +35,7 @@ def rows_of(plain: dict[str, list[Any]]) -> Any:
 
 def asked(model: Any, X: Any) -> Any:
     """The rows and columns that a model can be asked about."""
-    schema = getattr(model, "estimator_", model).schema_
+    schema = (model if hasattr(model, "schema_") else model.estimator_).schema_
     if schema.unknown == "error":
         X = X[X["colour"] != "purple"]
     return X[list(schema.names)]

@@ -34,7 +34,7 @@ def judged(
             return REFUSED
         if "backend" in model.get_params(deep=False):
             model.set_params(backend=backend)
-        tree = getattr(model, "estimator_", model)
+        tree = model if hasattr(model, "schema_") else model.estimator_
         X = rows_for(tree.schema_)
         X = X if hasattr(tree, "feature_names_in_") else X.to_numpy(object)
         check_prediction(model, X)

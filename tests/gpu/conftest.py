@@ -63,7 +63,7 @@ def boosted(backend, table, y, loss, n_rounds, weight=None, n_outputs=1, **recip
     recipe = Recipe(max_depth=3, min_child_weight=0.1, **recipe)
     with no_races():
         rounds = Rounds(backend, data, bins, y, weight, start, loss, recipe)
-        trees = [tree for number in range(n_rounds) for tree in rounds.next(number)]
+        trees = [tree for number in range(n_rounds) for tree in rounds.some(number, 1)[0]]
         said = rounds.predictions()
     assert max(tree.n_nodes for tree in trees) > 4
     return [getattr(tree, name).tobytes() for tree in trees for name in Tree.DTYPES], said.tobytes()

@@ -76,7 +76,7 @@ def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs, more_
     recipe = Recipe(max_depth=3, min_child_weight=0.0)
     rounds = Rounds(backend, data, bins, y, None, start, Loss(loss), recipe)
     before = device.n_launches, device.n_syncs
-    trees = rounds.next(0)
+    (trees,) = rounds.some(0, 1)
     assert min(tree.n_leaves for tree in trees) > 4
     levels = 3 * n_outputs
     launches = (SLOPE_LAUNCHES + LEAF_LAUNCHES) * n_outputs + (n_outputs > 1)
