@@ -5,6 +5,7 @@ import numpy as np
 from gputree.backends.contract import Boosted, BoostRules
 from gputree.backends.cpu_grow import LONE_ROWS
 from gputree.backends.cpu_slopes import CpuMargins
+from gputree.backends.interrupts import interruptions_as_such
 from gputree.data.bins import Bins
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import rounds
@@ -36,30 +37,31 @@ def boost(
     if margins.weight.size and not margins.weight.all():
         has_weight = np.broadcast_to(margins.weight > 0, (n_rounds, n_rows))
         marks = has_weight.copy() if takes_part is None else takes_part & has_weight
-    told, measure, tree = rounds.run(
-        margins.y,
-        margins.weight,
-        margins.raw,
-        marks,
-        (data, bins.n_codes, bins.n_values, bins.offset),
-        np.empty((0, n_features), np.bool_) if columns is None else columns,
-        keys,
-        (NUMBERS[rules.loss.formula], float(rules.loss.constant)),
-        (
-            n_rounds,
-            -1 if rules.max_depth is None else rules.max_depth,
-            -1 if rules.max_leaves is None else rules.max_leaves,
-            rules.min_rows,
-            rules.n_drawn,
-        ),
-        (
-            rules.learning_rate,
-            rules.most_step,
-            rules.min_child_weight,
-            rules.min_gain,
-            rules.ridge,
-        ),
-    )
+    with interruptions_as_such():
+        told, measure, tree = rounds.run(
+            margins.y,
+            margins.weight,
+            margins.raw,
+            marks,
+            (data, bins.n_codes, bins.n_values, bins.offset),
+            np.empty((0, n_features), np.bool_) if columns is None else columns,
+            keys,
+            (NUMBERS[rules.loss.formula], float(rules.loss.constant)),
+            (
+                n_rounds,
+                -1 if rules.max_depth is None else rules.max_depth,
+                -1 if rules.max_leaves is None else rules.max_leaves,
+                rules.min_rows,
+                rules.n_drawn,
+            ),
+            (
+                rules.learning_rate,
+                rules.most_step,
+                rules.min_child_weight,
+                rules.min_gain,
+                rules.ridge,
+            ),
+        )
     return Boosted(
         n_nodes=tree[:, 0],
         slope_shift=tree[:, 1],
