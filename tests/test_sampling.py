@@ -115,6 +115,8 @@ def test_compiled_draws_are_the_same(n_features):
     numbers = mix(key, np.arange(9, dtype=np.uint64))
     assert [compiled.mix(key[0], np.uint64(i)) for i in range(9)] == numbers.tolist()
     assert [compiled.share(number) for number in numbers] == shares(numbers).tolist()
-    turn = np.empty(n_features, np.int64)
-    compiled.draw(key[0], n_features, np.empty(n_features, np.uint64), turn)
-    assert_array_equal(feature_ranks(key, n_features)[0, turn], np.arange(n_features))
+    rank = feature_ranks(key, n_features)[0]
+    for n_drawn in (1, n_features // 2, n_features):
+        turn = np.empty(n_features, np.int64)
+        compiled.draw(key[0], n_features, n_drawn, np.empty(n_features, np.uint64), turn)
+        assert_array_equal(rank[turn[:n_drawn]], np.arange(n_drawn))

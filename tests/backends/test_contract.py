@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -59,6 +59,8 @@ def opened(name):
 
 BY_SUMS = ["numpy by sums", "array_api_strict by sums", "torch by sums", "numba by sums", "cuda"]
 BY_ROWS = ["numpy by rows", "array_api_strict by rows", "torch by rows", "numba by rows"]
+HOSTS = BY_SUMS[:-1] + BY_ROWS
+FEW = 25  # examples for a device, whose simulator is slow
 NUMPY = opened("numpy by sums")
 
 
@@ -814,17 +816,37 @@ def winners(backend, fit, target):
 seeds = st.integers(0, 2**32 - 1)
 
 
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @given(fits(), seeds)
 def test_every_backend_finds_the_splits_of_numpy(backend, drawn, seed):
-    table, target = drawn
+    check_splits(backend, *drawn, seed)
+
+
+@settings(max_examples=FEW)
+@given(fits(), seeds)
+def test_a_device_finds_the_splits_of_numpy(drawn, seed):
+    check_splits(opened("cuda"), *drawn, seed)
+
+
+def check_splits(backend, table, target, seed):
     fit, right = (Fit(where, table, target, seed) for where in (backend, NUMPY))
     assert winners(backend, fit, target) == winners(NUMPY, right, target)
 
 
+@pytest.mark.parametrize("summing", BY_SUMS[:-1], indirect=True)
 @given(fits(), seeds)
 def test_every_backend_cuts_and_sums_like_numpy(summing, drawn, seed):
-    table, target = drawn
-    fit, right = (Fit(where, table, target, seed) for where in (summing, NUMPY))
+    check_sums(summing, *drawn, seed)
+
+
+@settings(max_examples=FEW)
+@given(fits(), seeds)
+def test_a_device_cuts_and_sums_like_numpy(drawn, seed):
+    check_sums(opened("cuda"), *drawn, seed)
+
+
+def check_sums(backend, table, target, seed):
+    fit, right = (Fit(where, table, target, seed) for where in (backend, NUMPY))
     for feature, same in zip(fit.bins.features, right.bins.features, strict=True):
         assert feature.cut.tobytes() == same.cut.tobytes()
         assert feature.has_missing == same.has_missing
@@ -832,9 +854,19 @@ def test_every_backend_cuts_and_sums_like_numpy(summing, drawn, seed):
     assert_array_equal(sums_of(fit.hist), sums_of(right.hist))
 
 
+@pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @given(fits(), seeds)
 def test_every_backend_moves_rows_like_numpy(backend, drawn, seed):
-    table, target = drawn
+    check_moves(backend, *drawn, seed)
+
+
+@settings(max_examples=FEW)
+@given(fits(), seeds)
+def test_a_device_moves_rows_like_numpy(drawn, seed):
+    check_moves(opened("cuda"), *drawn, seed)
+
+
+def check_moves(backend, table, target, seed):
     fit, right = (Fit(where, table, target, seed) for where in (backend, NUMPY))
     assert backend.leaves(fit.rows).tolist() == NUMPY.leaves(right.rows).tolist()
     if target.point is not None:
