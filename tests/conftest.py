@@ -35,3 +35,50 @@ def backend(request):
     if find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     return registry.choose(backend=request.param).backend
+
+
+# What one run skips because a package is missing, a later one with more packages can run alone.
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--only-skipped", action="store_true", help="run what the last whole run skipped"
+    )
+
+
+class Skips:
+    """Keeps the tests that a run skips, and whole files of them, for the next one."""
+
+    PLACE = "gputree/skipped"
+
+    def __init__(self, config):
+        self.cache, self.found = config.cache, set()
+
+    def pytest_runtest_logreport(self, report):
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.found.add(report.nodeid)
+
+    def pytest_collectreport(self, report):
+        if report.skipped:
+            self.found.add(report.nodeid)
+
+    def pytest_sessionfinish(self):
+        self.cache.set(self.PLACE, sorted(self.found))
+
+
+def pytest_configure(config):
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_told = not hasattr(config, "workerinput") and hasattr(config, "cache")
+    if is_whole and is_told and not config.getoption("--only-skipped"):
+        config.pluginmanager.register(Skips(config))
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--only-skipped"):
+        return
+    wanted = set(config.cache.get(Skips.PLACE, []))
+    is_wanted = [item.nodeid in wanted or item.nodeid.split("::")[0] in wanted for item in items]
+    config.hook.pytest_deselected(
+        items=[item for item, keep in zip(items, is_wanted, strict=True) if not keep]
+    )
+    items[:] = [item for item, keep in zip(items, is_wanted, strict=True) if keep]

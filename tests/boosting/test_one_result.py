@@ -1,7 +1,5 @@
 """A boosted model has the same bytes on every backend, thread count and budget."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +15,6 @@ WHERE = [
     {"backend": "numba", "n_jobs": 2},
     {"backend": "array_api_strict"},
     {"backend": "numba", "histogram_budget": 1},
-    *([{"backend": "torch"}] if find_spec("torch") else []),
 ]
 
 
@@ -78,6 +75,16 @@ def test_every_backend_and_thread_count(name):
     expected = bytes_of(model, X, y, where=WHERE[0])
     for where in WHERE[1:]:
         assert bytes_of(model, X, y, where=where) == expected, where
+
+
+@pytest.mark.parametrize("name", ["softmax", "sampled", "huber", "stopped"])
+def test_torch(name):
+    pytest.importorskip("torch")
+    model, kind = MODELS[name]
+    X, signal, _ = table(levels=6)
+    y = target_for(kind, signal)
+    expected = bytes_of(model, X, y, where=WHERE[0])
+    assert bytes_of(model, X, y, where={"backend": "torch"}) == expected
 
 
 def test_columns_of_few_and_of_many_levels():
