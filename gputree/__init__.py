@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
     from gputree.data.dataset import Dataset
+    from gputree.diagnostics.verify import selftest
+    from gputree.diagnostics.warm import warmup
     from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
     from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     )
     from gputree.report import write_report
     from gputree.rules.classifier import RuleSetClassifier
-    from gputree.verify import selftest
-    from gputree.warm import warmup
 
 __version__ = "0.1.0"
 
@@ -69,8 +69,8 @@ _PLACES = {
     "plot_importance": "gputree.plots",
     "plot_pruning": "gputree.plots",
     "plot_tree": "gputree.plots",
-    "selftest": "gputree.verify",
-    "warmup": "gputree.warm",
+    "selftest": "gputree.diagnostics.verify",
+    "warmup": "gputree.diagnostics.warm",
     "write_report": "gputree.report",
 }
 

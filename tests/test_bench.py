@@ -1,4 +1,4 @@
-"""`gputree.bench`: every backend and scikit-learn's trees, timed on a table of the user's."""
+"""`gputree bench`: every backend and scikit-learn's trees, timed on a table of the user's."""
 
 import io
 import re
@@ -9,9 +9,9 @@ from sklearn.model_selection import train_test_split
 
 from gputree import DecisionTreeRegressor
 from gputree.backends import registry
-from gputree.bench import as_text, bench
+from gputree.diagnostics.bench import as_text, bench
+from gputree.diagnostics.tables import LabelledTable, load_bundled
 from gputree.errors import BackendUnavailable
-from gputree.tables import LabelledTable, load_bundled
 
 TIMES = ("cold", "warm", "predict")
 
@@ -95,7 +95,7 @@ def test_a_backend_that_cannot_run_is_listed_with_the_reason(monkeypatch):
     def refuse(*_, **__):
         raise BackendUnavailable("there is no such device")
 
-    monkeypatch.setattr("gputree.bench.choose", refuse)
+    monkeypatch.setattr("gputree.diagnostics.bench.choose", refuse)
     result, text = timed(load_bundled("iris"), repeats=1, max_depth=None)
     names = [f"gputree-{name}" for name in registry.BACKENDS if name != "array_api_strict"]
     assert list(result["skipped"]) == names

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gputree import doctor, golden, kernel_times
 from gputree.backends import cards
 from gputree.backends.cards import Card, Machine, by_cupy, by_numba, read_machine
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import open_device
 from gputree.data.target import class_target, value_target
-from gputree.kernel_times import Size, Stopwatch, Timing, Work, measure
-from gputree.verify import Check, SelfTest
+from gputree.diagnostics import doctor, golden, kernel_times
+from gputree.diagnostics.kernel_times import Size, Stopwatch, Timing, Work, measure
+from gputree.diagnostics.verify import Check, SelfTest
 
 GIB = 2**30
 CARD = Card(0, "Example 100", "8.0", 80 * GIB, 79 * GIB, 108, 1.41e9, 2.04e12)

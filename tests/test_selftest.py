@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree import golden, verify
 from gputree.arrays import to_numpy
 from gputree.backends import registry
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import open_device
 from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.diagnostics import golden, verify
 
 NUMPY = registry.choose(backend="numpy").backend
 KINDS = tuple(golden.HISTOGRAM)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn import datasets
 
-from gputree.tables import BUNDLED, MAX_CLASSES, load_bundled, load_file
+from gputree.diagnostics.tables import BUNDLED, MAX_CLASSES, load_bundled, load_file
 
 
 @pytest.fixture

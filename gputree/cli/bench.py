@@ -32,9 +32,9 @@ def command(**options: Any) -> int:
     """Time gputree's backends and scikit-learn's trees on a table, by turns."""
     output = output_of(options)
 
-    from gputree.bench import as_text, bench
     from gputree.cli.sources import path_of
-    from gputree.tables import load_bundled, load_file
+    from gputree.diagnostics.bench import as_text, bench
+    from gputree.diagnostics.tables import load_bundled, load_file
 
     path = path_of(options["table"])
     if path is None and options["target"] is not None:

@@ -33,7 +33,7 @@ def command(**options: Any) -> int:
     """
     output = output_of(options)
 
-    from gputree.doctor import as_text, diagnose
+    from gputree.diagnostics.doctor import as_text, diagnose
 
     with output.waiting("looking around"):
         found = diagnose(options["device"])

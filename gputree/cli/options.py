@@ -19,7 +19,7 @@ else:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The tables of gputree.tables, whose import takes long; a test compares the two.
+# The tables of gputree.diagnostics.tables, whose import takes long; a test compares the two.
 BUNDLED = ("iris", "wine", "breast_cancer", "digits", "diabetes")
 LARGEST_SEED = 2**32 - 1  # what NumPy's generators take
 PATH = click.Path(path_type=Path)

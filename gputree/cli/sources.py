@@ -87,7 +87,7 @@ def is_inferred(path: Path) -> bool:
 def _bundled(name: str) -> Source:
     import pyarrow
 
-    from gputree.tables import load_bundled
+    from gputree.diagnostics.tables import load_bundled
 
     known = load_bundled(name)
     columns = {

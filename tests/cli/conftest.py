@@ -6,7 +6,7 @@ import pyarrow
 import pytest
 
 from gputree.cli.program import main
-from gputree.tables import load_bundled
+from gputree.diagnostics.tables import load_bundled
 
 
 @pytest.fixture(autouse=True)

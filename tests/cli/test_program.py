@@ -14,7 +14,7 @@ import pytest
 import gputree
 from gputree.cli.completion import SHELLS
 from gputree.cli.program import COMMANDS, main
-from gputree.doctor import as_text, diagnose
+from gputree.diagnostics.doctor import as_text, diagnose
 
 COMMAND = (sys.executable, "-m", "gputree")
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "pyarrow", "pandas", "torch")
@@ -219,7 +219,7 @@ def test_the_doctor_fails_where_a_device_computes_something_else(
     found = diagnose()
     check = {"name": "histogram", "passed": passed, "detail": "7 instead of 5"}
     found["selftest"] = {"device": "cuda:0", "passed": passed, "checks": [check]}
-    monkeypatch.setattr("gputree.doctor.diagnose", lambda device: found)
+    monkeypatch.setattr("gputree.diagnostics.doctor.diagnose", lambda device: found)
     assert main(["doctor"]) == status
     assert ("FAILED, 1 of 1 checks" in capsys.readouterr().out) == (not passed)
 

@@ -17,8 +17,8 @@ from gputree.cli.models import BASES, MODELS
 from gputree.cli.options import BUNDLED
 from gputree.cli.output import Output
 from gputree.cli.program import main
+from gputree.diagnostics.tables import BUNDLED as TABLES
 from gputree.progress import Waiting
-from gputree.tables import BUNDLED as TABLES
 
 
 def test_the_bundled_tables_are_those_of_the_library():

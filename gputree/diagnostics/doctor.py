@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from gputree import __version__
 from gputree.backends.cards import Card, Machine, read_machine
 from gputree.backends.registry import choose
-from gputree.verify import SelfTest, selftest
+from gputree.diagnostics.verify import SelfTest, selftest
 
 Diagnosis: TypeAlias = dict[str, Any]
 
@@ -102,7 +102,7 @@ def _missing(device: str) -> str:
 
 
 def _measure(device: str, card: Card) -> Sequence[Any]:
-    from gputree.kernel_times import measure  # not before there is a device
+    from gputree.diagnostics.kernel_times import measure  # not before there is a device
 
     return measure(f"cuda:{card.number}", card)
 

@@ -18,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier as ExactClassifier
 from sklearn.tree import DecisionTreeRegressor as ExactRegressor
 
 from gputree.backends.registry import BACKENDS, choose
+from gputree.diagnostics.tables import LabelledTable, Task
 from gputree.dtypes import HostArray
 from gputree.errors import BackendUnavailable
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.tables import LabelledTable, Task
 
 FOR_TESTS = ("array_api_strict",)  # backends that no one uses for work
 TEST_SHARE = 0.25

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gputree import golden
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
@@ -19,6 +18,7 @@ from gputree.data.cuts import bin_table
 from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.target import whole_weights
+from gputree.diagnostics import golden
 from gputree.dtypes import HostArray
 from gputree.ensembles.forests import RandomForestClassifier
 from gputree.estimators.classic import C45Classifier

@@ -1,0 +1,1 @@
+"""Tools for the user's own machine: times, self-tests, and tables to try things on."""
