@@ -16,6 +16,8 @@ from gputree.dtypes import CATEGORY, SLOT, STAY, HostArray
 from gputree.runs import begins, owners, spread_out, within
 
 NUMBERS = 2**17  # more than there are numbers of categories, or of children
+FEW_ENTRIES = 2**20  # of tables, whatever lists there are
+TABLE_ENTRIES = 8  # for each entry of a list
 
 Lists = tuple[HostArray, HostArray, HostArray]  # where each begins; category and child of entries
 
@@ -120,6 +122,22 @@ def joined(one: Lists, other: Lists) -> Lists:
     """The lists of some tests, and after them those of others."""
     later = np.where(other[0] >= 0, other[0] + len(one[1]), -1)
     return taken(np.append(one[0], later), *map(np.append, one[1:], other[1:]))
+
+
+def quick(start: HostArray, category: HostArray, slot: HostArray) -> Lists:
+    """The lists, or tables in their place where these are small: nothing is searched in a table.
+
+    Tables come without categories. They have a child for every category, and for unseen ones.
+    """
+    has_list = start >= 0
+    own = start[has_list]
+    n_entries = category[own + category[own]].astype(np.int64) + 1
+    if n_entries.sum() > max(FEW_ENTRIES, TABLE_ENTRIES * len(category)):
+        return start, category, slot
+    table, _ = tables_of(own, category, slot)
+    start = np.full(len(start), -1, np.int64)
+    start[has_list] = begins(n_entries)
+    return start, category[:0], table
 
 
 def slots_of(

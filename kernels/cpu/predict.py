@@ -31,12 +31,15 @@ def slot_of(
 ):  # fmt: skip
     """The child to which a value leads; a slot that no child has, where the node cannot tell.
 
-    The node may not know a category, and have no child for missing values.
+    The node may not know a category, and have no child for missing values. Where there is no
+    `category`, `category_slot` holds tables, as `tree.categories.quick` makes them.
     """
     slot = np.int64(n_children)
     if not np.isnan(value):
         if category_start >= 0:
-            at = place_of(np.int64(value), np.int64(category_start), category)
+            at = category_start + np.int64(value)
+            if category.shape[0] > 0:
+                at = place_of(np.int64(value), np.int64(category_start), category)
             slot = np.int64(category_slot[at])
         else:
             slot = np.int64(value > threshold)
