@@ -12,6 +12,7 @@ SUM = np.int64  # every statistic is an integer sum: adding in any order gives t
 SCORE = np.float64  # totals stay below 2**53, so a sum becomes a float without rounding
 FEATURE = np.int32
 LEVEL = np.int32  # the number of a category; MISSING_LEVEL where there is none
+CATEGORY = np.uint16  # the same in a finished tree: at most MAX_BINS, which nobody has seen
 SLOT = np.uint16  # the number of a child below its node
 STAY = 65_535  # in the place of a slot: the row has no known way and stays at the node
 

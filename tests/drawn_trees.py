@@ -5,6 +5,7 @@ import numpy as np
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import STAY
 from gputree.tree.tree import Split, Tree
+from tests.tables import with_lists
 
 GRID = np.array([-np.inf, -2.5, -1.0, -0.1, 0.0, 0.1, 0.7, 1.5, 1e300, np.inf])
 
@@ -60,12 +61,11 @@ def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
             slots = rng.integers(0, n_children, n_levels[feature] + 1)
             level_slot += np.where(rng.random(len(slots)) < 0.2, STAY, slots).tolist()
     return Tree(
-        **tree,
+        **with_lists({**tree, "level_slot": level_slot}),
         gain=np.zeros(n),
         impurity=np.zeros(n),
         n_rows=np.ones(n),
         value=rng.normal(size=(n, width)),
-        level_slot=level_slot,
     )
 
 

@@ -330,8 +330,8 @@ def test_of(tree: Any, node: int, cell: Cell) -> int:
     """The child to which a node's own test leads a cell; STAY where it cannot tell."""
     if cell is None:
         return STAY
-    if tree.level_start[node] >= 0:
-        return int(tree.level_slot[tree.level_start[node] + cell])
+    if tree.category_start[node] >= 0:
+        return int(tree.slots(node, cell + 1)[cell])
     return 0 if cell <= tree.threshold[node] else 1
 
 
@@ -339,8 +339,8 @@ def surrogate_of(tree: Any, at: int, cell: Cell) -> int:
     """The same for a surrogate."""
     if cell is None:
         return STAY
-    if tree.surrogate_level_start[at] >= 0:
-        return int(tree.level_slot[tree.surrogate_level_start[at] + cell])
+    if tree.surrogate_category_start[at] >= 0:
+        return int(tree.surrogate_slots(at, cell + 1)[cell])
     low = int(tree.surrogate_slot[at])
     return low if cell <= tree.surrogate_threshold[at] else 1 - low
 

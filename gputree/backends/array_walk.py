@@ -26,8 +26,10 @@ class _Nodes(NamedTuple):
     threshold: Array
     missing_slot: Array
     first_child: Array  # -1 at a leaf
-    level_start: Array | None  # None where no levels are tested
-    level_slot: Array  # (levels and one more,) STAY at last, for where no level is known
+    category_start: Array | None  # None where no categories are tested
+    category: Array  # (entries of lists,)
+    category_slot: Array  # (entries of lists,)
+    n_steps: int  # of a search in the longest list
 
 
 def walk(
@@ -51,15 +53,18 @@ def walk(
 
 
 def _nodes(lib: Library, stack: Stack, first_child: HostArray, column: HostArray) -> _Nodes:
-    level_start = stack.level_start if (stack.level_start >= 0).any() else None
-    put = lib.from_host
+    category_start = stack.category_start if (stack.category_start >= 0).any() else None
+    put, category = lib.from_host, stack.joined("category").astype(np.int64)
+    longest = 0 if category_start is None else category[category_start[category_start >= 0]].max()
     return _Nodes(
         put(column.astype(np.int64)),
         put(stack.joined("threshold").astype(np.float64)),
         put(stack.joined("missing_slot").astype(np.int64)),
         put(first_child),
-        None if level_start is None else put(level_start),
-        put(np.append(stack.joined("level_slot"), STAY).astype(np.int64)),
+        None if category_start is None else put(category_start),
+        put(category),
+        put(stack.joined("category_slot").astype(np.int64)),
+        int(longest).bit_length(),
     )
 
 
@@ -89,7 +94,7 @@ def _ends(lib: Library, nodes: _Nodes, values: Array, root: Array, n_rows: int) 
             )
         value = xp.take(values, xp.take(nodes.column, here) * n_rows + row)
         slot = xp.astype(value > xp.take(nodes.threshold, here), xp.int64)
-        if not is_known or nodes.level_start is not None:
+        if not is_known or nodes.category_start is not None:
             slot = _slots(lib, nodes, here, value, slot)
             stays = slot == STAY
             here = xp.where(stays, here, first + slot)
@@ -101,14 +106,26 @@ def _ends(lib: Library, nodes: _Nodes, values: Array, root: Array, n_rows: int) 
 
 
 def _slots(lib: Library, nodes: _Nodes, here: Array, value: Array, slot: Array) -> Array:
-    """The child of each walker by levels and missing values, where thresholds gave `slot`."""
+    """The child of each walker by categories and missing values, where thresholds gave `slot`."""
     xp = lib.xp
     is_known = ~xp.isnan(value)
-    if nodes.level_start is not None:
-        start = xp.take(nodes.level_start, here)
-        has_level = is_known & (start >= 0)
-        level = xp.astype(xp.where(has_level, value, 0.0), xp.int64)
-        at = xp.where(has_level, start + level, nodes.level_slot.shape[0] - 1)
-        slot = xp.where(start >= 0, xp.take(nodes.level_slot, at), slot)
+    if nodes.category_start is not None:
+        start = xp.take(nodes.category_start, here)
+        has_list = start >= 0
+        start = xp.where(has_list, start, 0)
+        number = xp.astype(xp.where(is_known & has_list, value, -1.0), xp.int64)
+        at = _places(lib, nodes, start, number)
+        slot = xp.where(has_list, xp.take(nodes.category_slot, at), slot)
         is_known = is_known & (slot != STAY)
     return xp.where(is_known, slot, xp.take(nodes.missing_slot, here))
+
+
+def _places(lib: Library, nodes: _Nodes, start: Array, number: Array) -> Array:
+    """The entries of categories in lists, as `kernels.categories.place_of` finds them."""
+    xp = lib.xp
+    low, n = start, xp.take(nodes.category, start) + 1
+    for _ in range(nodes.n_steps):
+        half = n >> 1
+        low = low + xp.where(xp.take(nodes.category, low + half) <= number, half, 0)
+        n = n - half
+    return xp.where(xp.take(nodes.category, low) == number, low, start)

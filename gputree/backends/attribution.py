@@ -123,9 +123,7 @@ class _Passage:
         tree, column = self._tree, values[self._tree.feature[node]]
         first = np.zeros(1, np.int64)
         here = slice(node, node + 1)
-        slot = slots_of(
-            tree.level_slot, column, tree.threshold[here], first, tree.level_start[here]
-        )
+        slot = slots_of(tree, column, tree.threshold[here], first, tree.category_start[here])
         return np.where(slot == STAY, np.int64(tree.missing_slot[node]), slot)
 
 

@@ -382,7 +382,8 @@ class CpuBackend:
             row,
             matrix,
             ways.station,
-            ways.level_slot,
+            ways.category,
+            ways.category_slot,
             node,
             least=LEAST_ROWS,
         )

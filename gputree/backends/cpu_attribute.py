@@ -39,8 +39,9 @@ def attribute(
         stack.joined("threshold"),
         stack.joined("missing_slot"),
         stack.joined("n_children"),
-        stack.level_start,
-        stack.joined("level_slot"),
+        stack.category_start,
+        stack.joined("category"),
+        stack.joined("category_slot"),
     )
     trees = stack.root, plan.n_points, stack.column, stack.value
     room = plan.most_depth, plan.point.shape[1], n_features

@@ -20,6 +20,7 @@ from gputree.data.table import Table
 from gputree.dtypes import STAY, HostArray
 from gputree.kernels.cpu import predict, predict_many
 from gputree.runs import begins, owners, within
+from gputree.tree.categories import quick
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
@@ -40,7 +41,7 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     kernel = predict.apply
     if _needs_values(tree):
         kernel = predict.walk
-        args += [tree.n_children, tree.level_start, tree.level_slot]
+        args += [tree.n_children, tree.category_start, tree.category, tree.category_slot]
     workers.run(kernel, table.n_rows, *args, leaf, least=LEAST_ROWS)
     return leaf
 
@@ -157,7 +158,7 @@ def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
 
 
 def _needs_values(tree: Tree) -> bool:
-    return bool((tree.level_start >= 0).any() or (tree.missing_slot == STAY).any())
+    return bool((tree.category_start >= 0).any() or (tree.missing_slot == STAY).any())
 
 
 def _pack(stack: Stack) -> Iterator[Coded | Walked]:
@@ -176,9 +177,9 @@ def _walked(stack: Stack, first: int, last: int) -> Walked:
     names = "feature", "threshold", "missing_slot", "first_child", "n_children"
     feature, *others = (np.concatenate([getattr(tree, name) for tree in trees]) for name in names)
     root = stack.root[first:last]
-    level_start = stack.level_start[root[0] : root[0] + len(feature)]
-    level_slot = stack.joined("level_slot")
-    return Walked(first, root - root[0], feature, (*others, level_start, level_slot))
+    own = stack.category_start[root[0] : root[0] + len(feature)]
+    lists = quick(own, stack.joined("category"), stack.joined("category_slot"))
+    return Walked(first, root - root[0], feature, (*others, *lists))
 
 
 def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:

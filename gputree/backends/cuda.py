@@ -391,10 +391,11 @@ class CudaBackend(ByFrontiers):
             upload(stack.joined("threshold")),
             upload(stack.joined("missing_slot")),
             upload(stack.joined("first_child")),
-            upload(stack.level_start),
-            upload(stack.joined("level_slot")),
+            upload(stack.category_start),
+            upload(stack.joined("category")),
+            upload(stack.joined("category_slot")),
         )
-        return bool((stack.level_start >= 0).any()), args
+        return bool((stack.category_start >= 0).any()), args
 
     def _searched(
         self, hist: CudaHist, search: Search

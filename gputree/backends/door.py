@@ -74,9 +74,17 @@ def _needs(tree: Tree) -> Needs:
 
 
 def _most_levels(tree: Tree, inner: HostArray) -> dict[int, int]:
-    by_level = np.flatnonzero(inner & (tree.level_start >= 0))
-    feature, room = tree.feature[by_level], len(tree.level_slot) - tree.level_start[by_level]
-    return {each: int(room[feature == each].min()) for each in np.unique(feature).tolist()}
+    by_list = np.flatnonzero(inner & (tree.category_start >= 0))
+    feature, start = tree.feature[by_list], tree.category_start[by_list].astype(np.int64)
+    n_entries = min(len(tree.category), len(tree.category_slot))
+    is_out = start >= n_entries
+    end = np.where(is_out, n_entries, start)
+    end[~is_out] += tree.category[end[~is_out]]
+    if (end >= n_entries).any():
+        raise ValueError(f"node {by_list[(end >= n_entries).argmax()]} leads out of the lists")
+    # The last entry of a list tells how many categories there are.
+    most = tree.category[end].astype(np.int64) + 1
+    return {each: int(most[feature == each].min()) for each in np.unique(feature).tolist()}
 
 
 def _joined(every: Iterable[Needs]) -> Needs:

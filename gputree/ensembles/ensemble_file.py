@@ -1,7 +1,7 @@
 """Ensembles as bytes and files, and back.
 
-The trees lie one after another in every array; `tree_nodes` and `tree_levels` tell how long each
-one's part is.
+The trees lie one after another in every array; `tree_nodes` and `tree_categories` tell how long
+each one's part is (`tree_levels` in the first form of files).
 """
 
 import os
@@ -15,13 +15,12 @@ from gputree.ensembles.members import Member, Members
 from gputree.errors import ModelFileError
 from gputree.estimators import model_file
 from gputree.estimators.base import TreeEstimator
-from gputree.tree import store
+from gputree.tree import forms, store
 from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.ensembles.base import Ensemble
 
-SIZES = ("tree_nodes", "tree_levels")
 COLUMNS = ("columns", "tree_columns")
 
 
@@ -56,10 +55,12 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
     ensemble._take_from(stem)
     ensemble._restore_target(header)
     ensemble._stem, ensemble._members = stem, Members(members)
-    others = {name: array for name, array in arrays.items() if name not in _own_names(members)}
+    own = _own_names(arrays, members)
+    others = {name: array for name, array in arrays.items() if name not in own}
+    names = set(others)
     ensemble._restore_extras(others)
     model_file.check_form({**_describe(ensemble), "params": header["params"]}, header)
-    if set(_arrays(ensemble)) != set(arrays):
+    if set(ensemble._extras()) != names:
         raise ModelFileError("the file holds unknown arrays")
     return ensemble
 
@@ -72,9 +73,12 @@ def _describe(ensemble: "Ensemble") -> dict[str, Any]:
 def _arrays(ensemble: "Ensemble") -> dict[str, Any]:
     members = ensemble._members
     trees = [member.tree for member in members]
-    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in Tree.DTYPES}
+    arrays = forms.stored(
+        {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in Tree.DTYPES}
+    )
     arrays["tree_nodes"] = np.array([tree.n_nodes for tree in trees], np.int64)
-    arrays["tree_levels"] = np.array([len(tree.level_slot) for tree in trees], np.int64)
+    lengths = forms.lengths_in(arrays)
+    arrays[lengths] = np.array([len(tree.category) for tree in trees], np.int64)
     own = [member.columns for member in members if member.columns is not None]
     if own:
         arrays["columns"] = np.concatenate(own).astype(np.int64)
@@ -82,17 +86,20 @@ def _arrays(ensemble: "Ensemble") -> dict[str, Any]:
     return {**arrays, **ensemble._extras()}
 
 
-def _own_names(members: list[Member]) -> set[str]:
-    has_columns = members[0].columns is not None
-    return {*Tree.DTYPES, *SIZES, *(COLUMNS if has_columns else ())}
+def _own_names(arrays: dict[str, Any], members: list[Member]) -> set[str]:
+    """The arrays of a file that tell of its trees."""
+    columns = COLUMNS if members[0].columns is not None else ()
+    return {*forms.names_in(arrays), "tree_nodes", forms.lengths_in(arrays), *columns}
 
 
 def _members(arrays: dict[str, Any], schema: Schema) -> list[Member]:
+    forms.check(arrays)
     nodes = _sizes(arrays, "tree_nodes", 1, "kind")
-    levels = _sizes(arrays, "tree_levels", 0, "level_slot")
-    if not len(nodes) or len(levels) != len(nodes):
+    lengths = forms.lengths_in(arrays)
+    lists = _sizes(arrays, lengths, 0, forms.LENGTHS[lengths][0])
+    if not len(nodes) or len(lists) != len(nodes):
         raise ModelFileError("the file does not tell how long its trees are")
-    ends = _ends(arrays, nodes, levels)
+    ends = _ends(arrays, nodes, lists)
     columns = _columns(arrays, len(nodes), schema)
     members, of_all = [], model_file.n_levels(schema)
     for at in range(len(nodes)):
@@ -105,18 +112,17 @@ def _members(arrays: dict[str, Any], schema: Schema) -> list[Member]:
     return members
 
 
-def _ends(arrays: dict[str, Any], nodes: HostArray, levels: HostArray) -> dict[str, HostArray]:
+def _ends(arrays: dict[str, Any], nodes: HostArray, lists: HostArray) -> dict[str, HostArray]:
     """Where each tree's part of each array begins, and at last where the array ends."""
-    if not set(Tree.DTYPES) <= set(arrays):
+    names = forms.names_in(arrays)
+    if not set(names) <= set(arrays):
         raise ModelFileError("the file does not hold the arrays of trees")
     by_node = np.append(0, np.cumsum(nodes))
     own = arrays["n_surrogates"]
     if own.ndim != 1 or len(own) != by_node[-1] or (own < 0).any():
         raise ModelFileError("the trees do not tell how many surrogates they have")
     by_surrogate = np.append(0, np.cumsum(own, dtype=np.int64))[by_node]
-    ends = {name: by_node for name in Tree.DTYPES if name not in Tree.OTHERS}
-    ends |= dict.fromkeys(Tree.OTHERS, by_surrogate)
-    ends["level_slot"] = np.append(0, np.cumsum(levels))
+    ends = forms.ends(names, by_node, by_surrogate, np.append(0, np.cumsum(lists)))
     for name, end in ends.items():
         if not arrays[name].ndim or len(arrays[name]) != end[-1]:
             raise ModelFileError(f"array {name!r} is not as long as the trees say")

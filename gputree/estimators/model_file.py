@@ -15,7 +15,7 @@ from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
 from gputree.estimators.parameters import WAYS, TreeSeed
 from gputree.pruning import methods
-from gputree.tree import store
+from gputree.tree import forms, store
 from gputree.tree.check import LARGEST, check_counts, check_tree
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.tree import Tree
@@ -143,7 +143,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 
 def arrays_of(estimator: "TreeEstimator") -> dict[str, Any]:
-    return {name: getattr(estimator.nodes_, name) for name in Tree.DTYPES}
+    return forms.stored({name: getattr(estimator.nodes_, name) for name in Tree.DTYPES})
 
 
 def _new(kind: Any) -> Any:
@@ -193,6 +193,7 @@ def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstima
     estimator.pruning_report_ = None
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
+    forms.check(arrays)
     tree = read_tree(arrays, n_levels(schema))
     estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
@@ -217,14 +218,19 @@ def check_form(again: dict[str, Any], header: dict[str, Any]) -> None:
 
 def read_tree(arrays: dict[str, Any], n_levels: Sequence[int | None]) -> Tree:
     """A tree that fits the columns, of which `n_levels` tells."""
-    if set(arrays) != set(Tree.DTYPES):
+    if set(arrays) != set(forms.names_in(arrays)):
         raise ModelFileError("the file does not hold the arrays of a tree")
-    for name, dtype in Tree.DTYPES.items():
-        if arrays[name].dtype != np.dtype(dtype):
-            raise ModelFileError(f"array {name!r} has dtype {arrays[name].dtype}, not {dtype}")
-    tree = Tree(**arrays)
+    for name, array in arrays.items():
+        dtype, n_dimensions = forms.dtype_of(name), 2 if name == "value" else 1
+        if array.dtype != np.dtype(dtype):
+            raise ModelFileError(f"array {name!r} has dtype {array.dtype}, not {dtype}")
+        if array.ndim != n_dimensions:
+            raise ModelFileError(f"array {name!r} has {array.ndim} dimensions, not {n_dimensions}")
+    n_entries = np.array([-1 if n is None else n + 1 for n in n_levels], np.int64)
+    own = forms.read(arrays, n_entries)
+    tree = Tree(**own)
     # What is left out a tree makes up; a file leaves nothing out.
-    if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items() if array.ndim):
+    if any(len(array) != len(getattr(tree, name)) for name, array in own.items()):
         raise ModelFileError("the file lacks a part of the tree")
     check_tree(tree, n_levels)
     return tree

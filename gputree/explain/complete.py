@@ -11,6 +11,8 @@ import numpy as np
 from gputree.arrays import to_numpy
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
+from gputree.runs import within
+from gputree.tree.categories import lists_of_tables
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Split, Tree
 from gputree.tree.walk import decided
@@ -23,7 +25,7 @@ EMPTY = {
     "missing_slot": 0,
     "first_child": -1,
     "n_children": 0,
-    "level_start": -1,
+    "category_start": -1,
     "n_surrogates": 0,
     **dict.fromkeys(("gain", "impurity", "n_rows", "weight", "value"), 0),
 }
@@ -62,7 +64,7 @@ def complete(
 
 def _may_ask(tree: Tree, node: int, tables: Tables) -> bool:
     """Whether some row may need a surrogate: a value is missing, or a level new to the node."""
-    if tree.level_start[node] >= 0:
+    if tree.category_start[node] >= 0:
         return True
     for table in tables:
         if table is not None:
@@ -87,25 +89,23 @@ def _branches(tree: Tree, node: int, table: Table) -> Column:
 
 def _plain(tree: Tree, asked: list[int], first_column: int) -> Tree:
     """The tree whose nodes that were asked read their branch from columns of their own."""
-    feature, start = tree.feature.copy(), tree.level_start.copy()
-    slots = [tree.level_slot]
-    begin = len(tree.level_slot)
-    for at, node in enumerate(asked):
-        own = np.arange(tree.n_children[node] + 1)  # the last is that of a level nobody has
-        feature[node], start[node] = first_column + at, begin
-        slots.append(own)
-        begin += len(own)
+    feature, start = tree.feature.copy(), tree.category_start.copy()
+    n = tree.n_children[asked].astype(np.int64) + 1  # the last is that of a level nobody has
+    own, category, slot = lists_of_tables(within(n), n)
+    feature[asked] = first_column + np.arange(len(asked))
+    start[asked] = len(tree.category) + own
     none = np.empty(0)
     return replace(
         tree,
         feature=feature,
-        level_start=start,
-        level_slot=np.concatenate(slots),
+        category_start=start,
+        category=np.append(tree.category, category),
+        category_slot=np.append(tree.category_slot, slot),
         n_surrogates=np.zeros(tree.n_nodes),
         surrogate_feature=none,
         surrogate_threshold=none,
         surrogate_slot=none,
-        surrogate_level_start=none,
+        surrogate_category_start=none,
         surrogate_agreement=none,
     )
 

@@ -100,10 +100,11 @@ def _constants(plan: Plan, tables: Tables, name: str) -> str:
         lines.append(
             f"const char *const {name}_classes[] = {{\n{wrapped(labels)}\n}};",
         )
-    names = ["root", "feature", "child", "missing", "level_start", "level_slot"]
-    names += ["n_children"] if plan.is_divided else ["stop"]
+    names = ["root", "feature", "child", "missing", "category_start", "category"]
+    names += ["category_slot", "n_children" if plan.is_divided else "stop"]
     if plan.has_surrogates:
-        names += ["first_surrogate", "surrogate_feature", "surrogate_slot", "surrogate_level_start"]
+        names += ["first_surrogate", "surrogate_feature", "surrogate_slot"]
+        names += ["surrogate_category_start"]
     lines += [_whole(each.upper(), getattr(tables, each)) for each in names]
     lines.append(_floats("THRESHOLD", tables.threshold))
     if plan.is_divided:

@@ -107,20 +107,31 @@ static double exponential(double x) {
 """
 
 OUTCOME = """
+/* The entry of a category in a list, whose first is that of all it does not name. */
+static int place_of(int category, int start) {
+    int low = start, n = CATEGORY[start] + 1;
+    while (n > 1) {
+        int half = n / 2;
+        low += CATEGORY[low + half] <= category ? half : 0;
+        n -= half;
+    }
+    return CATEGORY[low] == category ? low : start;
+}
+
 /* The child that a test leads to, -1 where it cannot tell. */
 static int outcome(double value, double threshold, int low, int start) {
     if (isnan(value)) {
         return -1;
     }
     if (start >= 0) {
-        return LEVEL_SLOT[start + (int)value];
+        return CATEGORY_SLOT[place_of((int)value, start)];
     }
     return value <= threshold ? low : 1 - low;
 }
 
 /* The child of a row, -1 where the node cannot tell. */
 static int slot_of(const double *x, int node) {
-    int slot = outcome(x[FEATURE[node]], THRESHOLD[node], 0, LEVEL_START[node]);
+    int slot = outcome(x[FEATURE[node]], THRESHOLD[node], 0, CATEGORY_START[node]);
 @SURROGATES@    return slot < 0 ? MISSING[node] : slot;
 }
 """
@@ -128,7 +139,7 @@ static int slot_of(const double *x, int node) {
 SURROGATES = """    int at = FIRST_SURROGATE[node], end = FIRST_SURROGATE[node + 1];
     for (; slot < 0 && at < end; ++at) {
         slot = outcome(x[SURROGATE_FEATURE[at]], SURROGATE_THRESHOLD[at], SURROGATE_SLOT[at],
-                       SURROGATE_LEVEL_START[at]);
+                       SURROGATE_CATEGORY_START[at]);
     }
 """
 

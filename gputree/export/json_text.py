@@ -15,9 +15,9 @@ import numpy as np
 from gputree.data.table import Kind
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
+from gputree.tree import forms
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.store import DTYPES, MAX_NESTING, nesting, shown
-from gputree.tree.tree import Tree
 
 FORMAT = "gputree-json"
 VERSION = 1
@@ -117,7 +117,8 @@ def from_json(text: str | bytes) -> Any:
 
 
 # What lies tree by tree in the text, and one after another in a model file.
-_OF_TREES = {*Tree.DTYPES, "tree_nodes", "tree_levels", "columns", "tree_columns"}
+_OF_TREES = {*forms.NAMES, *forms.FIRST_NAMES, *forms.LENGTHS}
+_OF_TREES |= {"tree_nodes", "columns", "tree_columns"}
 
 
 def _items(plain: Any) -> Any:
@@ -134,12 +135,12 @@ def _labels(plain: Any) -> dict[str, Any] | None:
 
 def _trees(header: dict[str, Any], arrays: dict[str, HostArray]) -> list[dict[str, Any]]:
     if "n_trees" not in header:
-        return [{name: _numbers(arrays[name]) for name in Tree.DTYPES}]
+        return [{name: _numbers(arrays[name]) for name in forms.names_in(arrays)}]
     n_trees = header["n_trees"]
     by_node = np.append(0, np.cumsum(arrays["tree_nodes"]))
     by_surrogate = np.append(0, np.cumsum(arrays["n_surrogates"], dtype=np.int64))[by_node]
-    end = {name: by_surrogate if name in Tree.OTHERS else by_node for name in Tree.DTYPES}
-    end["level_slot"] = np.append(0, np.cumsum(arrays["tree_levels"]))
+    by_entry = np.append(0, np.cumsum(arrays[forms.lengths_in(arrays)]))
+    end = forms.ends(forms.names_in(arrays), by_node, by_surrogate, by_entry)
     if "columns" in arrays:
         end["columns"] = np.append(0, np.cumsum(arrays["tree_columns"]))
     return [
@@ -229,10 +230,11 @@ def _plain_labels(said: dict[str, Any], n_characters: int) -> Any:
 
 
 def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
+    names = forms.names_in(said["trees"][0])
     trees = [
         {
-            name: (_matrix if name == "value" else _array)(tree[name], name, dtype)
-            for name, dtype in Tree.DTYPES.items()
+            name: (_matrix if name == "value" else _array)(tree[name], name, forms.dtype_of(name))
+            for name in names
         }
         for tree in said["trees"]
     ]
@@ -240,9 +242,11 @@ def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
     if said["ensemble"] is not True:
         (only,) = trees
         return only | others
-    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in Tree.DTYPES}
+    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in names}
     arrays["tree_nodes"] = np.array([len(tree["kind"]) for tree in trees], np.int64)
-    arrays["tree_levels"] = np.array([len(tree["level_slot"]) for tree in trees], np.int64)
+    lengths = forms.lengths_in(names)
+    whole = forms.LENGTHS[lengths][0]
+    arrays[lengths] = np.array([len(tree[whole]) for tree in trees], np.int64)
     if "columns" in said["trees"][0]:
         own = [_array(tree["columns"], "columns", "<i8") for tree in said["trees"]]
         arrays["columns"] = np.concatenate(own)

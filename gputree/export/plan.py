@@ -164,31 +164,30 @@ class Test:
 
 def test_at(plan: Plan, tree: Tree, node: int) -> Test:
     """The own test of a node."""
-    feature, start = int(tree.feature[node]), int(tree.level_start[node])
-    return _test(plan, tree, feature, float(tree.threshold[node]), 0, start)
+    feature, slots = int(tree.feature[node]), None
+    if tree.category_start[node] >= 0:
+        slots = tree.slots(node, len(plan.levels_of(feature)) + 1)
+    return _test(plan, feature, float(tree.threshold[node]), 0, slots)
 
 
 def surrogates_at(plan: Plan, tree: Tree, node: int) -> Iterator[Test]:
     """The tests for rows whose value is missing, the best first."""
     begin = int(tree.first_surrogate()[node]) if tree.n_surrogates[node] else 0
     for at in range(begin, begin + int(tree.n_surrogates[node])):
-        yield _test(
-            plan,
-            tree,
-            int(tree.surrogate_feature[at]),
-            float(tree.surrogate_threshold[at]),
-            int(tree.surrogate_slot[at]),
-            int(tree.surrogate_level_start[at]),
-        )
+        feature, slots = int(tree.surrogate_feature[at]), None
+        if tree.surrogate_category_start[at] >= 0:
+            slots = tree.surrogate_slots(at, len(plan.levels_of(feature)) + 1)
+        threshold, low = float(tree.surrogate_threshold[at]), int(tree.surrogate_slot[at])
+        yield _test(plan, feature, threshold, low, slots)
 
 
-def _test(plan: Plan, tree: Tree, feature: int, threshold: float, low: int, start: int) -> Test:
-    if start < 0:
+def _test(plan: Plan, feature: int, threshold: float, low: int, slots: HostArray | None) -> Test:
+    """A test; `slots` has one entry more than there are levels, for those that nobody has seen."""
+    if slots is None:
         return _ordered(plan, feature, threshold, low)
-    end = start + len(plan.levels_of(feature))
-    unknown = int(tree.level_slot[end]) if plan.unknown_of(feature) == "majority" else None
-    slots = tuple(tree.level_slot[start:end].tolist())
-    return Test(feature, threshold, low, slots, None if unknown == STAY else unknown)
+    *known, last = slots.tolist()
+    unknown = last if plan.unknown_of(feature) == "majority" and last != STAY else None
+    return Test(feature, threshold, low, tuple(known), unknown)
 
 
 def _ordered(plan: Plan, feature: int, threshold: float, low: int) -> Test:

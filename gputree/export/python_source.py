@@ -23,6 +23,7 @@ HEAD = '''"""A {estimator}, written by gputree.
 missing values.{classes}
 """
 
+import bisect
 import math
 
 COLUMNS = {columns}
@@ -30,25 +31,31 @@ COLUMNS = {columns}
 
 OUTCOME = '''
 
+def _place(category, start):
+    """The entry of a category in a list, whose first is that of all it does not name."""
+    at = bisect.bisect(CATEGORY, category, start + 1, start + 1 + CATEGORY[start]) - 1
+    return at if CATEGORY[at] == category else start
+
+
 def _outcome(value, threshold, low, start):
     """The child that a test leads to, -1 where it cannot tell."""
     if value is None:
         return -1
     if start >= 0:
-        return LEVEL_SLOT[start + value]
+        return CATEGORY_SLOT[_place(value, start)]
     return low if value <= threshold else 1 - low
 
 
 def _slot(x, node):
     """The child of a row, -1 where the node cannot tell."""
-    slot = _outcome(x[FEATURE[node]], THRESHOLD[node], 0, LEVEL_START[node])
+    slot = _outcome(x[FEATURE[node]], THRESHOLD[node], 0, CATEGORY_START[node])
 '''
 
 SURROGATES = """    if slot < 0:
         for at in range(FIRST_SURROGATE[node], FIRST_SURROGATE[node + 1]):
             value = x[SURROGATE_FEATURE[at]]
             threshold, low = SURROGATE_THRESHOLD[at], SURROGATE_SLOT[at]
-            slot = _outcome(value, threshold, low, SURROGATE_LEVEL_START[at])
+            slot = _outcome(value, threshold, low, SURROGATE_CATEGORY_START[at])
             if slot >= 0:
                 break
 """
@@ -238,10 +245,11 @@ def _constants(plan: Plan, tables: Tables) -> str:
     else:
         assert plan.say is not None
         lines.append(f"SAY = {_floats(plan.say)}")
-    names = ["root", "feature", "child", "missing", "level_start", "level_slot"]
-    names += ["n_children"] if plan.is_divided else ["stop"]
+    names = ["root", "feature", "child", "missing", "category_start", "category"]
+    names += ["category_slot", "n_children" if plan.is_divided else "stop"]
     if plan.has_surrogates:
-        names += ["first_surrogate", "surrogate_feature", "surrogate_slot", "surrogate_level_start"]
+        names += ["first_surrogate", "surrogate_feature", "surrogate_slot"]
+        names += ["surrogate_category_start"]
     lines += [f"{name.upper()} = {_whole(getattr(tables, name))}" for name in names]
     lines.append(f"THRESHOLD = {_floats(tables.threshold)}")
     if plan.is_divided:

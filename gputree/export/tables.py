@@ -26,7 +26,7 @@ class Tables:
     # (nodes,) the first child; at a leaf -1 less its row of values
     child: HostArray
     missing: HostArray  # (nodes,) the slot of missing values, NOWHERE where there is none
-    level_start: HostArray  # (nodes,) in `level_slot`, -1 where no levels are tested
+    category_start: HostArray  # (nodes,) of a list of categories, -1 where none are tested
     stop: HostArray  # (nodes,) the row of values of those who stay at a node, -1: nobody does
     n_children: HostArray  # (nodes,)
     share: HostArray  # (nodes,) what each node has of a row that is divided
@@ -35,8 +35,9 @@ class Tables:
     surrogate_feature: HostArray
     surrogate_threshold: HostArray
     surrogate_slot: HostArray
-    surrogate_level_start: HostArray
-    level_slot: HostArray
+    surrogate_category_start: HostArray
+    category: HostArray  # (entries of lists,)
+    category_slot: HostArray  # (entries of lists,)
     value: HostArray  # (different ends, width)
 
     @property
@@ -48,7 +49,7 @@ def tables_of(plan: Plan) -> Tables:
     """The trees of a plan one after another."""
     trees = plan.trees
     root = begins(np.array([tree.n_nodes for tree in trees], np.int64))
-    levels = begins(np.array([len(tree.level_slot) for tree in trees], np.int64))
+    lists = begins(np.array([len(tree.category) for tree in trees], np.int64))
     row, value = _ends(plan)
     is_leaf = np.concatenate([tree.is_leaf for tree in trees])
     child = np.concatenate(
@@ -61,7 +62,7 @@ def tables_of(plan: Plan) -> Tables:
         threshold=np.where(np.isnan(own := _joined(trees, "threshold")), 0.0, own),
         child=np.where(is_leaf, -1 - row, child),
         missing=_slots(_joined(trees, "missing_slot")),
-        level_start=_shifted(trees, "level_start", levels),
+        category_start=_shifted(trees, "category_start", lists),
         stop=np.where(is_leaf, -1, row),
         n_children=_joined(trees, "n_children"),
         share=np.concatenate([np.where(tree.weight > 0, tree.share, 0.0) for tree in trees]),
@@ -69,8 +70,9 @@ def tables_of(plan: Plan) -> Tables:
         surrogate_feature=_joined(trees, "surrogate_feature"),
         surrogate_threshold=np.nan_to_num(_joined(trees, "surrogate_threshold")),
         surrogate_slot=_joined(trees, "surrogate_slot"),
-        surrogate_level_start=_shifted(trees, "surrogate_level_start", levels),
-        level_slot=_slots(_joined(trees, "level_slot")),
+        surrogate_category_start=_shifted(trees, "surrogate_category_start", lists),
+        category=_joined(trees, "category"),
+        category_slot=_slots(_joined(trees, "category_slot")),
         value=value,
     )
 

@@ -208,25 +208,27 @@ class Draft:
         slot[listed, 0] = self.absent[nodes[listed]]
         table = np.repeat(slot.ravel(), n_alike.ravel())
         if listed.size:
-            self._put_listed(table, nodes[listed], begins(n_codes)[listed], n_codes[listed])
+            self._put_listed(table, nodes[listed], begins(n_codes)[listed])
         return table
 
-    def level_slots(self, nodes: HostArray, n_each: HostArray) -> HostArray:
-        """The children of so many codes of each of some nodes that test levels, node by node."""
-        table = np.repeat(self.absent[nodes], n_each)
-        self._put_listed(table, nodes, begins(n_each), n_each)
-        return table
-
-    def _put_listed(
-        self, table: HostArray, nodes: HostArray, start: HostArray, n_each: HostArray
-    ) -> None:
-        """Write the slots of listed codes to the tables of nodes, which begin at `start`."""
+    def lists(self, nodes: HostArray) -> LevelLists:
+        """Where some nodes that test levels send them, without the code of missing values."""
         self._lists = [_joined(self._lists)]
         code, slot = self._lists[0]
         n = self.n_listed[nodes]
         at, owner = spread_out(self.listed_at[nodes], n), owners(n)
-        at, owner = (part[code[at] < n_each[owner]] for part in (at, owner))
-        table[start[owner] + code[at]] = slot[at]
+        is_value = code[at] < self.bins.n_values[self.feature[nodes]][owner]
+        at, owner = at[is_value], owner[is_value]
+        n = np.bincount(owner, minlength=len(nodes))
+        return LevelLists(nodes, n, self.absent[nodes], code[at], slot[at])
+
+    def _put_listed(self, table: HostArray, nodes: HostArray, start: HostArray) -> None:
+        """Write the slots of listed codes to the tables of nodes, which begin at `start`."""
+        self._lists = [_joined(self._lists)]
+        code, slot = self._lists[0]
+        n = self.n_listed[nodes]
+        at = spread_out(self.listed_at[nodes], n)
+        table[np.repeat(start, n) + code[at]] = slot[at]
 
     def _child_sums(self, nodes: HostArray, parent: HostArray, slot: HostArray) -> HostArray:
         left = self.left[parent]

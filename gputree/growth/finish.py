@@ -7,14 +7,15 @@ import numpy as np
 from gputree.backends.contract import Boosted
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
-from gputree.dtypes import SLOT, STAY, HostArray
+from gputree.dtypes import CATEGORY, SLOT, STAY, HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
 from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
-from gputree.runs import begins, first_largest, spread_out
+from gputree.runs import first_largest, spread_out
+from gputree.tree.categories import Lists, joined, lists_of
 from gputree.tree.tree import Split, Tree
 
 # What a tree says of the weight of a node is neither 0 nor infinite.
@@ -124,8 +125,8 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
     midway = draft.bins.threshold(feature, code, next_code, how.is_at_values)
     drawn = draft.threshold[node[at]]
     threshold[at] = np.where(np.isnan(drawn), midway, drawn)
-    level_start, level_slot = _levels_of(draft, layout, kind)
-    surrogates = _surrogates(draft, layout, len(level_slot), how)
+    surrogates, of_surrogates = _surrogates(draft, layout, how)
+    start, category, slot = joined(_lists_of(draft, layout, kind), of_surrogates)
     return Tree(
         kind=kind,
         feature=np.where(is_split, draft.feature[node], -1),
@@ -133,13 +134,15 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
         missing_slot=_missing_slots(draft, layout, kind, how),
         first_child=layout.first_child,
         n_children=layout.n_children,
-        level_start=level_start,
+        category_start=start[: len(node)],
         gain=np.where(is_split, gain, 0.0),
         impurity=spread,
         n_rows=draft.n_rows(node),
         weight=np.ldexp(weight, -channels.weight_shift),
         value=value,
-        level_slot=np.concatenate([level_slot, surrogates.pop("level_slot")]),
+        category=category,
+        category_slot=slot,
+        surrogate_category_start=start[len(node) :],
         **surrogates,
     )
 
@@ -181,28 +184,29 @@ def _largest_child(draft: Draft, node: HostArray) -> HostArray:
     return first_largest(draft.channels.weight_of(draft.sums[children]), n)
 
 
-def _levels_of(draft: Draft, layout: Layout, kind: HostArray) -> tuple[HostArray, HostArray]:
-    """Where the levels of each node begin, and their children.
-
-    After its levels a node tells where one goes that nobody has seen.
-    """
+def _lists_of(draft: Draft, layout: Layout, kind: HostArray) -> Lists:
+    """Where nodes send categories; one that nobody has seen goes to the largest child."""
     at = np.flatnonzero((kind == Split.SUBSET) | (kind == Split.MULTIWAY))
     start = np.full(len(kind), -1, np.int64)
     if not at.size:
-        return start, np.empty(0, SLOT)
+        return start, np.empty(0, CATEGORY), np.empty(0, SLOT)
     node = layout.node[at]
-    feature = draft.feature[node]
-    n_values = draft.bins.n_values[feature]
-    start[at] = begins(n_values + 1)
-    slots = draft.level_slots(node, n_values + 1)
-    slots[start[at] + n_values] = _largest_child(draft, node)
-    return start, slots
+    told = draft.lists(node)
+    start[at], category, slot = lists_of(
+        draft.bins.n_values[draft.feature[node]],
+        _largest_child(draft, node),
+        told.n,
+        told.absent.astype(np.int64),
+        told.code,
+        told.slot,
+    )
+    return start, category, slot
 
 
-def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[str, HostArray]:
-    """The surrogates of the tree's nodes, in the order of these."""
+def _surrogates(draft: Draft, layout: Layout, how: Finish) -> tuple[dict[str, HostArray], Lists]:
+    """The surrogates of the tree's nodes, in the order of these, and their lists of categories."""
     if not draft.surrogates:
-        return {"level_slot": np.empty(0, SLOT)}
+        return {}, (np.empty(0, np.int64), np.empty(0, CATEGORY), np.empty(0, SLOT))
     found = Surrogates.joined(draft.surrogates)
     is_inner = np.zeros(draft.n_nodes, bool)
     is_inner[layout.node[layout.first_child >= 0]] = True
@@ -212,7 +216,7 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
     at = at[np.argsort(place[found.node[at]], kind="stable")]
     node, feature = place[found.node[at]], found.feature[at]
     is_nominal = draft.bins.is_nominal[feature]
-    threshold, level_start = np.full(len(at), np.nan), np.full(len(at), -1, np.int64)
+    threshold = np.full(len(at), np.nan)
     numeric = np.flatnonzero(~is_nominal)
     threshold[numeric] = draft.bins.threshold(
         feature[numeric],
@@ -220,17 +224,15 @@ def _surrogates(draft: Draft, layout: Layout, begin: int, how: Finish) -> dict[s
         found.next_code[at[numeric]],
         how.is_at_values,
     )
-    n_slots = draft.bins.n_values[feature[is_nominal]] + 1
-    level_start[is_nominal] = begin + begins(n_slots)
-    return {
+    lists = found.category_start[at], found.category, found.slot
+    arrays = {
         "n_surrogates": np.bincount(node, minlength=len(layout.node)),
         "surrogate_feature": feature,
         "surrogate_threshold": threshold,
         "surrogate_slot": found.low_slot[at],
-        "surrogate_level_start": level_start,
         "surrogate_agreement": found.agreement[at],
-        "level_slot": found.slot[spread_out(found.level_start[at[is_nominal]], n_slots)],
     }
+    return arrays, lists
 
 
 def _shares_in_bounds(grown: Grown, sums: HostArray, value: HostArray) -> HostArray:

@@ -24,6 +24,7 @@ from gputree.growth.agreement import (
     by_threshold,
 )
 from gputree.runs import begins
+from gputree.tree.categories import Lists, lists_of, slots_of
 
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
 CELLS_A_PLACE = 4  # up to so many cells (rows x features) a place of sums, sorting rows costs less
@@ -49,8 +50,10 @@ class Surrogates:
     next_code: HostArray  # (surrogates,) the next one that occurs
     low_slot: HostArray  # (surrogates,) the child of the first side
     agreement: HostArray  # (surrogates,) share of the weight that goes the same way
-    level_start: HostArray  # (surrogates,) where its levels begin in `slot`, -1 for thresholds
-    slot: HostArray  # (levels,) the child of every level, and STAY for a missing one
+    # (surrogates,) where its list of levels begins, as `tree.categories` has it; -1 for thresholds
+    category_start: HostArray
+    category: HostArray  # (entries of lists,)
+    slot: HostArray  # (entries of lists,) the child of a level; STAY for a missing one
 
     @classmethod
     def joined(cls, parts: Sequence["Surrogates"]) -> "Surrogates":
@@ -61,12 +64,12 @@ class Surrogates:
         }
         ahead = begins(np.array([len(part.slot) for part in parts]))
         ahead = np.repeat(ahead, [len(part.node) for part in parts])
-        start = joined["level_start"]
-        return cls(**joined | {"level_start": np.where(start < 0, -1, start + ahead)})
+        start = joined["category_start"]
+        return cls(**joined | {"category_start": np.where(start < 0, -1, start + ahead)})
 
     def among(self, at: HostArray) -> "Surrogates":
         """Some of them."""
-        own = {field.name: getattr(self, field.name)[at] for field in fields(self)[:-1]}
+        own = {field.name: getattr(self, field.name)[at] for field in fields(self)[:-2]}
         return replace(self, **own)
 
 
@@ -118,12 +121,13 @@ class SurrogateSearch:
             name: np.stack([getattr(offer, name) for offer in offers], axis=1)[at, feature]
             for name in ("code", "next_code", "low_slot")
         }
-        level_start, slot = self._levels(offers, at, feature)
+        category_start, category, slot = self._levels(offers, at, feature)
         return Surrogates(
             node=node[at],
             feature=feature,
             agreement=agreement[at, feature] / whole[at],
-            level_start=level_start,
+            category_start=category_start,
+            category=category,
             slot=slot,
             **columns,
         )
@@ -138,21 +142,25 @@ class SurrogateSearch:
                 offers.append(by_threshold(cells, len(tie)))
         return offers
 
-    def _levels(
-        self, offers: list[Offer], at: HostArray, feature: HostArray
-    ) -> tuple[HostArray, HostArray]:
-        """Where the levels of each surrogate begin, -1 for thresholds, and the child of each."""
-        n_slots = np.where(self.bins.is_nominal[feature], self.bins.n_values[feature] + 1, 0)
-        start = np.where(n_slots > 0, begins(n_slots), -1)
-        slot = np.full(int(n_slots.sum()), STAY, SLOT)
-        for own in np.unique(feature[n_slots > 0]).tolist():
-            sides, chosen = offers[own].levels, feature == own
+    def _levels(self, offers: list[Offer], at: HostArray, feature: HostArray) -> Lists:
+        """The lists of surrogates by levels; those that the node has not seen are not known."""
+        test = np.flatnonzero(self.bins.is_nominal[feature])
+        owner, code, slot = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, SLOT)]
+        for own in np.unique(feature[test]).tolist():
+            sides, chosen = offers[own].levels, feature[test] == own
             assert sides is not None
-            start_of = np.full(len(offers[own].agreement), -1)
-            start_of[at[chosen]] = start[chosen]
-            first = start_of[sides.place]
-            slot[(first + sides.code)[first >= 0]] = sides.slot[first >= 0]
-        return start, slot
+            test_of = np.full(len(offers[own].agreement), -1)
+            test_of[at[test[chosen]]] = np.flatnonzero(chosen)
+            of_side = test_of[sides.place]
+            for found, part in ((owner, of_side), (code, sides.code), (slot, sides.slot)):
+                found.append(part[of_side >= 0])
+        order = np.argsort(np.concatenate(owner), kind="stable")
+        n = np.bincount(np.concatenate(owner), minlength=len(test))
+        none = np.full(len(test), STAY, np.int64)
+        told = np.concatenate(code)[order], np.concatenate(slot)[order]
+        start = np.full(len(feature), -1, np.int64)
+        start[test], *lists = lists_of(self.bins.n_values[feature[test]], none, n, none, *told)
+        return start, lists[0], lists[1]
 
 
 def _pieces(places: HostArray, size: HostArray, most: int) -> Iterator[HostArray]:
@@ -209,8 +217,9 @@ def _slots(which: Surrogates, code: HostArray, n_values: HostArray) -> HostArray
     """The child to which each surrogate sends a code."""
     side = np.where(code > which.code, 1 - which.low_slot, which.low_slot)
     slot = np.where(code < n_values, side, STAY)
-    levels = np.flatnonzero(which.level_start >= 0)
-    slot[levels] = which.slot[which.level_start[levels] + code[levels]]
+    levels = np.flatnonzero(which.category_start >= 0)
+    start = which.category_start[levels]
+    slot[levels] = slots_of(start, code[levels], which.category, which.slot)
     return slot
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
-from gputree.runs import begins
+from gputree.runs import begins, within
+from gputree.tree.categories import lists_of_tables, tables_of, taken
 from gputree.tree.tree import Split, Tree
 
 
@@ -18,21 +19,23 @@ def with_a_leaf_a_level(tree: Tree) -> Tree:
     is_empty = _is_empty(tree)
     if not is_empty.any():
         return tree
-    owner, level = table_entries(tree)
-    slot = tree.level_slot[: len(owner)].astype(np.int64)
-    child = np.where(slot == STAY, 0, tree.first_child[owner] + slot)
-    shares = (level >= 0) & is_empty[child]
+    owner, level, slot = table_entries(tree)
+    is_known = slot != STAY
+    shares = (level >= 0) & is_known & is_empty[tree.first_child[owner] + slot * is_known]
     n_unseen = np.bincount(owner[shares], minlength=tree.n_nodes)
     empty_slot = np.full(tree.n_nodes, tree.n_children.max(), np.int64)
     empty_slot[owner[shares]] = slot[shares]
     # Unseen levels take the place of their leaf in order, and later children make room.
+    is_first = np.diff(owner, prepend=-1) != 0
     before: HostArray = begins(shares)
-    number: HostArray = before - before[tree.level_start[owner]]
-    more = np.where((slot > empty_slot[owner]) & (slot != STAY), n_unseen[owner] - 1, 0)
+    number = before - before[is_first][np.cumsum(is_first) - 1]
+    more = np.where(is_known & (slot > empty_slot[owner]), n_unseen[owner] - 1, 0)
     slot += np.where(shares, number, more)
     n_alike = np.where(is_empty, n_unseen[tree.parent], 1)
     n_children = tree.n_children + np.maximum(n_unseen - 1, 0)
-    return _renumbered(tree, np.repeat(np.arange(tree.n_nodes), n_alike), n_children, slot)
+    return _renumbered(
+        _with_tables(tree, owner, slot), np.repeat(np.arange(tree.n_nodes), n_alike), n_children
+    )
 
 
 def with_shared_leaves(tree: Tree) -> Tree:
@@ -53,23 +56,20 @@ def with_shared_leaves(tree: Tree) -> Tree:
     stand_in = np.zeros(tree.n_nodes, np.int64)
     stand_in[owner_of_empty] = new_slot[empty[first]]
     new_slot[empty] = stand_in[parent[empty]]
-    owner, _ = table_entries(tree)
-    slot = tree.level_slot[: len(owner)].astype(np.int64)
-    is_multiway = tree.kind[owner] == Split.MULTIWAY
-    child = np.where(is_multiway, tree.first_child[owner] + slot, 0)
-    slot = np.where(is_multiway, new_slot[child], slot)
-    return _renumbered(tree, np.flatnonzero(is_kept), n_children, slot)
+    owner, _, slot = table_entries(tree)
+    is_known = slot != STAY
+    slot[is_known] = new_slot[(tree.first_child[owner] + slot)[is_known]]
+    return _renumbered(_with_tables(tree, owner, slot), np.flatnonzero(is_kept), n_children)
 
 
 def with_largest_for_unknown(tree: Tree, which: HostArray) -> Tree:
     """The tree in which some nodes send levels that nobody has seen to what is the largest now."""
-    owner, level = table_entries(tree)
-    entry = np.flatnonzero((level < 0) & which[owner])
-    slot = tree.level_slot.copy()
-    for at, node in zip(entry.tolist(), owner[entry].tolist(), strict=True):
-        first = int(tree.first_child[node])
-        slot[at] = np.argmax(tree.weight[first : first + int(tree.n_children[node])])
-    return replace(tree, level_slot=slot)
+    slot = tree.category_slot.copy()
+    for node in np.flatnonzero(which & (tree.category_start >= 0)).tolist():
+        first, start = int(tree.first_child[node]), int(tree.category_start[node])
+        weight = tree.weight[first : first + int(tree.n_children[node])]
+        slot[start + tree.category[start]] = np.argmax(weight)
+    return replace(tree, category_slot=slot)
 
 
 def _is_empty(tree: Tree) -> HostArray:
@@ -78,25 +78,41 @@ def _is_empty(tree: Tree) -> HostArray:
     return np.asarray(is_below & tree.is_leaf & (tree.weight == 0))
 
 
-def table_entries(tree: Tree) -> tuple[HostArray, HostArray]:
-    """The node and the level of each entry in the tables of nodes.
+def table_entries(tree: Tree) -> tuple[HostArray, HostArray, HostArray]:
+    """Node, level and slot, for each level of each node that has a child a level.
 
-    The last entry of a table is of levels that nobody has seen: -1.
+    After the levels of a node come those that nobody has seen: -1.
     """
-    has_table = np.flatnonzero(tree.level_start >= 0)
-    of_surrogates = tree.surrogate_level_start[tree.surrogate_level_start >= 0]
-    end = of_surrogates.min(initial=len(tree.level_slot))  # tables of surrogates follow
-    start = tree.level_start[has_table]
-    n = np.diff(np.append(start, end))
-    level = np.arange(end) - np.repeat(start, n)
-    level[start + n - 1] = -1
-    return np.repeat(has_table, n), level
+    node = np.flatnonzero(tree.kind == Split.MULTIWAY)
+    slot, n = tables_of(tree.category_start[node], tree.category, tree.category_slot)
+    level = within(n)
+    level[np.cumsum(n) - 1] = -1
+    return np.repeat(node, n), level, slot.astype(np.int64)
 
 
-def _renumbered(tree: Tree, node: HostArray, n_children: HostArray, slot: HostArray) -> Tree:
+def _with_tables(tree: Tree, owner: HostArray, slot: HostArray) -> Tree:
+    """The tree with other slots in the entries of its tables."""
+    node, n = np.unique(owner, return_counts=True)
+    own = lists_of_tables(slot, n)
+    # First as a second part of all lists, then all of them in the order of the nodes.
+    start = np.append(tree.category_start, tree.surrogate_category_start).astype(np.int64)
+    start[node] = own[0] + len(tree.category)
+    start, category, slots = taken(
+        start, np.append(tree.category, own[1]), np.append(tree.category_slot, own[2])
+    )
+    return replace(
+        tree,
+        category_start=start[: tree.n_nodes],
+        surrogate_category_start=start[tree.n_nodes :],
+        category=category,
+        category_slot=slots,
+    )
+
+
+def _renumbered(tree: Tree, node: HostArray, n_children: HostArray) -> Tree:
     """The tree of some nodes, which may come more than once, with other numbers of children."""
     arrays = {name: getattr(tree, name)[node] for name in Tree.DTYPES if name not in Tree.OTHERS}
     n = n_children[node]
     arrays["n_children"] = n
     arrays["first_child"] = np.where(n > 0, 1 + begins(n), -1)
-    return replace(tree, **arrays, level_slot=np.concatenate([slot, tree.level_slot[len(slot) :]]))
+    return replace(tree, **arrays)

@@ -120,9 +120,9 @@ class Course:
     def _slots(self, parts: Parts) -> HostArray:
         """The child of each part; STAY where it goes to all of them."""
         tree, test = self.tree, self.test(parts.node)
-        start, low_slot = tree.level_start[test], np.zeros(len(test), np.int64)
+        start, low_slot = tree.category_start[test], np.zeros(len(test), np.int64)
         slot = outcomes(
-            tree.level_slot,
+            tree,
             self.read,
             parts.row,
             tree.feature[test],
@@ -136,13 +136,13 @@ class Course:
         while (asked := unknown[turn < tree.n_surrogates[test[unknown]]]).size:
             at = self._first_surrogate[test[asked]] + turn
             slot[asked] = outcomes(
-                tree.level_slot,
+                tree,
                 self.read,
                 parts.row[asked],
                 tree.surrogate_feature[at],
                 tree.surrogate_threshold[at],
                 tree.surrogate_slot[at],
-                tree.surrogate_level_start[at],
+                tree.surrogate_category_start[at],
             )
             unknown = unknown[slot[unknown] == STAY]
             turn += 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gputree.dtypes import HostArray
+from gputree.dtypes import STAY, HostArray
 from gputree.formulas import HOST
 from gputree.pruning.empty import (
     table_entries,
@@ -22,7 +22,7 @@ from gputree.pruning.parts import Course, Parts, distribution
 from gputree.runs import begins, spread_out
 from gputree.shares import fine_weights
 from gputree.tree.reshape import reshaped
-from gputree.tree.tree import Split, Tree
+from gputree.tree.tree import Tree
 from gputree.tree.walk import Read, Walk
 
 Estimate = Callable[[HostArray], HostArray]  # the errors of leaves, by their class weights
@@ -275,8 +275,7 @@ def _ranks(tree: Tree) -> HostArray:
     """The place of each child among its siblings: by their first level, where they have levels."""
     parent = tree.parent
     rank = np.arange(tree.n_nodes) - np.append(0, tree.first_child[parent[1:]])
-    owner, level = table_entries(tree)
-    slot = tree.level_slot[: len(owner)].astype(np.int64)
-    own = np.flatnonzero((tree.kind[owner] == Split.MULTIWAY) & (level >= 0))[::-1]
+    owner, level, slot = table_entries(tree)
+    own = np.flatnonzero((level >= 0) & (slot != STAY))[::-1]
     rank[tree.first_child[owner[own]] + slot[own]] = level[own]
     return rank

@@ -82,8 +82,9 @@ def tree_data(shown: Shown, n_nodes: int) -> dict[str, Any]:
         "gain": numbers(tree.gain[at], 4),
         "impurity": numbers(tree.impurity[at], 4),
         "value": numbers(tree.value[at], DIGITS),
-        "level_start": tree.level_start[at].tolist() if len(tree.level_slot) else [],
-        "level_slot": _text(tree.level_slot),
+        "category_start": tree.category_start[at].tolist() if len(tree.category) else [],
+        "category": tree.category.tolist(),
+        "category_slot": _text(tree.category_slot),
         "n_surrogates": tree.n_surrogates[at].tolist() if n_surrogates else [],
         "surrogates": _surrogates(tree, shown.columns, n_surrogates),
     }
@@ -94,7 +95,7 @@ def _surrogates(tree: Tree, columns: HostArray | None, n: int) -> dict[str, Any]
         "feature": _global(tree.surrogate_feature[:n], columns).tolist(),
         "threshold": [exact(each) for each in tree.surrogate_threshold[:n].tolist()],
         "slot": _slots(tree.surrogate_slot[:n]),
-        "level_start": tree.surrogate_level_start[:n].tolist(),
+        "category_start": tree.surrogate_category_start[:n].tolist(),
         "agreement": numbers(tree.surrogate_agreement[:n], 4),
     }
 

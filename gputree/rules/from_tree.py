@@ -75,7 +75,7 @@ def rules_of(tree: Tree, schema: Schema, classes: HostArray) -> RuleSet:
 def _children(tree: Tree, schema: Schema, node: int, path: Path) -> list[tuple[int, Path]]:
     feature, first = int(tree.feature[node]), int(tree.first_child[node])
     region = path.get(feature, Region())
-    if tree.level_start[node] >= 0:
+    if tree.category_start[node] >= 0:
         parts = _by_levels(tree, node, region, len(schema.levels[feature] or ()))
     else:
         parts = _by_threshold(float(tree.threshold[node]), region)
@@ -97,8 +97,7 @@ def _by_threshold(threshold: float, region: Region) -> list[Region]:
 
 
 def _by_levels(tree: Tree, node: int, region: Region, n_levels: int) -> list[Region]:
-    start = int(tree.level_start[node])
-    slot = tree.level_slot[start : start + n_levels]
+    slot = tree.slots(node, n_levels)
     order = np.argsort(slot, kind="stable")
     bounds = np.searchsorted(slot[order], np.arange(int(tree.n_children[node]) + 1))
     parts = [order[begin:end] for begin, end in pairwise(bounds.tolist())]

@@ -9,12 +9,13 @@ from dataclasses import fields
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
-from gputree.runs import begins
+from gputree.runs import begins, owners, spread_out
+from gputree.tree.categories import lists_of
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
 FEWEST_CHILDREN = 2  # of every inner node; only a child a level may make more
-BY_LEVELS = (int(Split.SUBSET), int(Split.MULTIWAY))
+BY_CATEGORIES = (int(Split.SUBSET), int(Split.MULTIWAY))
 LARGEST = 1e300  # of numbers that are added up, over all trees there can be
 NAN_BITS = np.float64(np.nan).view(np.uint64)  # of the NaN that stands for no threshold
 LEAST = 1e-300  # weights that differ by no more may be rounded to the last bits there are
@@ -31,7 +32,7 @@ def check_tree(tree: Tree, n_levels: Sequence[int | None]) -> None:
     check_kinds(tree, n_entries)
     check_numbering(tree)
     check_surrogates(tree, n_entries)
-    check_tables(tree, n_entries)
+    check_lists(tree, n_entries)
     check_numbers(tree)
 
 
@@ -71,7 +72,7 @@ def check_kinds(tree: Tree, n_entries: HostArray) -> None:
     refuse(~leaf & (n_children < FEWEST_CHILDREN), "is split and has fewer than two children")
     is_binary = (kind == Split.THRESHOLD) | (kind == Split.SUBSET)
     refuse(is_binary & (n_children != 2), "has other than the two children of its kind")
-    by_levels = np.isin(kind, BY_LEVELS)
+    by_levels = np.isin(kind, BY_CATEGORIES)
     has_levels = _entries_of(tree.feature, n_entries) >= 0
     refuse(~leaf & (by_levels != has_levels), "tests its feature in a way that does not fit it")
     refuse(~leaf & ~by_levels & np.isnan(tree.threshold), "has no threshold")
@@ -127,30 +128,56 @@ def check_surrogates(tree: Tree, n_entries: HostArray) -> None:
     refuse(~((agreement >= 0) & (agreement <= 1)), "has an agreement outside 0..1", whose)
 
 
-def check_tables(tree: Tree, n_entries: HostArray) -> None:
-    """Tables of levels lie one after another, those of nodes first, and name children there are."""
-    n_own = np.maximum(_entries_of(tree.feature, n_entries), 0)
-    n_of_surrogates = np.maximum(_entries_of(tree.surrogate_feature, n_entries), 0)
-    what = "has a table of levels that does not begin where the one before it ends"
-    refuse(tree.level_start != _starts(n_own, 0), what)
-    begin = int(n_own.sum())
-    refuse(tree.surrogate_level_start != _starts(n_of_surrogates, begin), what, "surrogate")
-    n_all = begin + int(n_of_surrogates.sum())
-    if len(tree.level_slot) != n_all:
-        raise damaged(f"a tree has {len(tree.level_slot)} levels in its tables, not {n_all}")
-    n_children = np.append(np.repeat(tree.n_children, n_own), np.full(n_all - begin, 2))
-    is_bad = (tree.level_slot >= n_children) & (tree.level_slot != STAY)
-    owner = np.repeat(np.arange(tree.n_nodes), n_own)
-    bad_nodes = np.zeros(tree.n_nodes, bool)
-    bad_nodes[owner[is_bad[:begin]]] = True
-    refuse(bad_nodes, "sends a level to a child that it has not")
-    if is_bad[begin:].any():
-        raise damaged("a surrogate of a tree sends a level to a child that its node has not")
+def check_lists(tree: Tree, n_entries: HostArray) -> None:
+    """Lists of categories lie one after another, those of nodes first, and have their one form."""
+    feature = np.append(tree.feature, tree.surrogate_feature)
+    start = np.append(tree.category_start, tree.surrogate_category_start).astype(np.int64)
+    n_values = _entries_of(feature, n_entries) - 1
+    _refuse_tests(tree, (start >= 0) != (n_values >= 0), "has a list of categories, or lacks one")
+    if len(tree.category) != len(tree.category_slot):
+        raise damaged("the lists of categories of a tree differ in length from their children")
+    tests = np.flatnonzero(start >= 0)
+    if not tests.size:
+        if len(tree.category):
+            raise damaged("a tree has lists of categories that nobody tests")
+        return
+    start, n_values = start[tests], n_values[tests]
+    n = np.diff(start, append=len(tree.category))
+    is_bad = n < 2  # one entry at the beginning, and one at the end
+    is_bad[0] |= start[0] != 0
+    what = "has a list of categories that does not begin where the one before it ends"
+    _refuse_tests(tree, is_bad, what, tests)
+    _refuse_tests(tree, tree.category[start].astype(np.int64) + 1 != n, what, tests)
+    n_children = np.append(tree.n_children, np.full(len(feature) - tree.n_nodes, 2))
+    is_bad = (tree.category_slot >= np.repeat(n_children[tests], n)) & (tree.category_slot != STAY)
+    what = "sends a category to a child that it has not"
+    _refuse_tests(tree, np.logical_or.reduceat(is_bad, start), what, tests)
+    _check_categories(tree, tests, start, n_values)
 
 
-def _starts(n_entries: HostArray, begin: int) -> HostArray:
-    """Where tables of so many entries begin, -1 for those that have none."""
-    return np.where(n_entries > 0, begin + begins(n_entries), -1)
+def _check_categories(tree: Tree, tests: HostArray, start: HostArray, n_values: HostArray) -> None:
+    """Lists name categories that there are, in ascending order, and none that goes with others."""
+    category, slot = tree.category.astype(np.int64), tree.category_slot.astype(np.int64)
+    named = category[start] - 1
+    last = start + 1 + named
+    at = spread_out(start + 1, named)
+    owner = owners(named)
+    is_bad = category[last] != n_values
+    is_bad[owner[category[at] >= n_values[owner]]] = True
+    _refuse_tests(tree, is_bad, "names a category that its column has not", tests)
+    is_bad[owner[1:][(np.diff(category[at]) <= 0) & (np.diff(owner) == 0)]] = True
+    _refuse_tests(tree, is_bad, "names categories that are not in ascending order", tests)
+    form = lists_of(n_values, slot[last], named, slot[start], category[at], slot[at])
+    if not (np.array_equal(form[1], category) and np.array_equal(form[2], slot)):
+        raise damaged("a list of categories of a tree does not have its one form")
+
+
+def _refuse_tests(tree: Tree, is_bad: HostArray, what: str, tests: HostArray | None = None) -> None:
+    """Raise an error that names the first bad node or surrogate; surrogates follow all nodes."""
+    if is_bad.any():
+        first = int(is_bad.argmax() if tests is None else tests[is_bad.argmax()])
+        at, whose = (first, "node") if first < tree.n_nodes else (first - tree.n_nodes, "surrogate")
+        raise damaged(f"{whose} {at} of a tree {what}")
 
 
 def check_numbers(tree: Tree) -> None:

@@ -24,8 +24,8 @@ class Question:
     """What a node, or a surrogate, asks a row."""
 
     feature: int
-    threshold: float  # NaN where levels are tested
-    level_start: int  # -1 where none are
+    threshold: float  # NaN where categories are tested
+    slots: HostArray  # the child of each level of the column; none for numbers
     low_slot: int = 0  # the child of values up to the threshold
 
 
@@ -51,7 +51,7 @@ class Branches:
         takes_rest = slot == tree.missing_slot[node] and not tree.n_surrogates[node]
         if tree.kind[node] == Split.MULTIWAY and len(chosen) == 1:
             words = f"= {label_text(chosen[0])}"
-        elif tree.level_start[node] >= 0 and not chosen and takes_rest:
+        elif tree.category_start[node] >= 0 and not chosen and takes_rest:
             words = "is missing"
         else:
             words = self._condition(question, slot, chosen, width)
@@ -72,12 +72,7 @@ class Branches:
         begin = int(self._first_surrogate[node])
         lines = []
         for at in range(begin, begin + int(tree.n_surrogates[node])):
-            question = Question(
-                int(tree.surrogate_feature[at]),
-                float(tree.surrogate_threshold[at]),
-                int(tree.surrogate_level_start[at]),
-                int(tree.surrogate_slot[at]),
-            )
+            question = self._asked_by(at)
             name = label_text(self.names[question.feature])
             condition = self._condition(question, 0, self._chosen(question, 0), width=1)
             share = tree.surrogate_agreement[at]
@@ -92,27 +87,39 @@ class Branches:
         return self.tree.first_surrogate()
 
     def _question(self, node: int) -> Question:
-        tree = self.tree
-        return Question(
-            int(tree.feature[node]), float(tree.threshold[node]), int(tree.level_start[node])
-        )
+        tree, feature = self.tree, int(self.tree.feature[node])
+        threshold = float(tree.threshold[node])
+        if tree.category_start[node] >= 0:
+            slots = tree.slots(node, self._n_levels(feature))
+        else:
+            slots = self._by_threshold(feature, threshold, 0)
+        return Question(feature, threshold, slots)
 
-    def _slots(self, question: Question) -> HostArray:
-        """The child of each level of the column asked for; none for numbers."""
-        n_levels = len(self.levels[question.feature] or ())
-        if question.level_start >= 0:
-            return self.tree.level_slot[question.level_start : question.level_start + n_levels]
-        is_low = np.arange(n_levels) <= question.threshold
-        return np.where(is_low, question.low_slot, 1 - question.low_slot)
+    def _asked_by(self, at: int) -> Question:
+        """What a surrogate asks."""
+        tree, feature = self.tree, int(self.tree.surrogate_feature[at])
+        threshold, low_slot = float(tree.surrogate_threshold[at]), int(tree.surrogate_slot[at])
+        if tree.surrogate_category_start[at] >= 0:
+            slots = tree.surrogate_slots(at, self._n_levels(feature))
+        else:
+            slots = self._by_threshold(feature, threshold, low_slot)
+        return Question(feature, threshold, slots, low_slot)
+
+    def _n_levels(self, feature: int) -> int:
+        return len(self.levels[feature] or ())
+
+    def _by_threshold(self, feature: int, threshold: float, low_slot: int) -> HostArray:
+        is_low = np.arange(self._n_levels(feature)) <= threshold
+        return np.where(is_low, low_slot, 1 - low_slot)
 
     def _chosen(self, question: Question, slot: int) -> list[Any]:
         """The levels that go to a child."""
         known = self.levels[question.feature] or ()
-        return [known[level] for level in np.flatnonzero(self._slots(question) == slot).tolist()]
+        return [known[level] for level in np.flatnonzero(question.slots == slot).tolist()]
 
     def _has_unseen(self, question: Question) -> bool:
         """Whether the column has levels that the node has not seen and no child was made for."""
-        return bool((self._slots(question) == STAY).any())
+        return bool((question.slots == STAY).any())
 
     def _condition(self, question: Question, slot: int, chosen: list[Any], width: int) -> str:
         is_low = slot == question.low_slot

@@ -8,6 +8,7 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.runs import begins, spread_out
+from gputree.tree.categories import taken
 from gputree.tree.tree import Split, Tree
 
 # What a node has whatever its shape; a caller may bring other values.
@@ -40,10 +41,11 @@ def reshaped(tree: Tree, node: HostArray, is_leaf: HostArray, **statistics: Host
     first_child = np.where(is_inner, 1 + begins(n_children), -1)
     n_surrogates = np.where(is_inner, tree.n_surrogates[node], 0)
     surrogate = spread_out(tree.first_surrogate()[node], n_surrogates)
-    tables = _Tables(tree)
-    level_start, node_slots = tables.moved(np.where(is_inner, tree.level_start[node], -1), 0)
-    surrogate_start, surrogate_slots = tables.moved(
-        tree.surrogate_level_start[surrogate], len(node_slots)
+    own_start = np.where(is_inner, tree.category_start[node], -1)
+    start, category, slot = taken(
+        np.append(own_start, tree.surrogate_category_start[surrogate]),
+        tree.category,
+        tree.category_slot,
     )
     own = {name: getattr(tree, name)[node] for name in STATISTICS} | statistics
     own["gain"] = np.where(is_inner, own["gain"], 0.0)
@@ -54,34 +56,17 @@ def reshaped(tree: Tree, node: HostArray, is_leaf: HostArray, **statistics: Host
         missing_slot=np.where(is_inner, tree.missing_slot[node], 0),
         first_child=first_child,
         n_children=n_children,
-        level_start=level_start,
+        category_start=start[: len(node)],
         n_surrogates=n_surrogates,
-        level_slot=np.concatenate([node_slots, surrogate_slots]),
+        category=category,
+        category_slot=slot,
         surrogate_feature=tree.surrogate_feature[surrogate],
         surrogate_threshold=tree.surrogate_threshold[surrogate],
         surrogate_slot=tree.surrogate_slot[surrogate],
-        surrogate_level_start=surrogate_start,
+        surrogate_category_start=start[len(node) :],
         surrogate_agreement=tree.surrogate_agreement[surrogate],
         **own,
     )
-
-
-class _Tables:
-    """The tables of levels of a tree, which lie one after another."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._slot = tree.level_slot
-        start = np.concatenate([tree.level_start, tree.surrogate_level_start])
-        self._start = np.unique(start[start >= 0])
-        self._n = np.diff(np.append(self._start, len(self._slot)))
-
-    def moved(self, start: HostArray, begin: int) -> tuple[HostArray, HostArray]:
-        """Where some tables begin once they follow one another from `begin` on, and their slots."""
-        has_table = start >= 0
-        n = self._n[np.searchsorted(self._start, start[has_table])]
-        moved = np.full(len(start), -1, np.int64)
-        moved[has_table] = begin + begins(n)
-        return moved, self._slot[spread_out(start[has_table], n)]
 
 
 def summed_up(tree: Tree, at_ends: HostArray) -> HostArray:

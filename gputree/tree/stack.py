@@ -79,11 +79,11 @@ class Stack:
         return begins(np.array([tree.n_nodes for tree in self.trees], np.int64))
 
     @cached_property
-    def level_start(self) -> HostArray:
-        """(nodes,) where the slots of each node's levels begin in `level_slot`."""
-        before = begins(np.array([len(tree.level_slot) for tree in self.trees], np.int64))
+    def category_start(self) -> HostArray:
+        """(nodes,) where the list of each node begins in `category` and `category_slot`."""
+        before = begins(np.array([len(tree.category_slot) for tree in self.trees], np.int64))
         start = [
-            np.where(tree.level_start >= 0, tree.level_start + first, -1)
+            np.where(tree.category_start >= 0, tree.category_start + first, -1)
             for tree, first in zip(self.trees, before, strict=True)
         ]
         return np.concatenate(start).astype(np.int64)

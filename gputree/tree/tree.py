@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.tree.categories import table_of
 from gputree.tree.familiar import FamiliarTree
 
 
@@ -33,9 +34,9 @@ def nothing() -> HostArray:
 class Tree:
     """One decision tree; row `i` of every array of nodes describes node `i`.
 
-    Where a node tests levels, level `k` goes to child `level_slot[level_start + k]`; STAY says
-    that the node has not seen the level. One entry more tells where a level goes that nobody has
-    seen.
+    Where a node tests categories, `category_start` is where its list begins in `category` and
+    `category_slot`; `gputree.tree.categories` tells what is in a list. STAY says that the node has
+    not seen a category.
     """
 
     kind: HostArray  # (nodes,) a Split
@@ -53,20 +54,21 @@ class Tree:
 
     # (nodes,) 0 at a leaf
     n_children: HostArray = field(default_factory=nothing)
-    # (nodes,) -1 where no levels are tested
-    level_start: HostArray = field(default_factory=nothing)
+    # (nodes,) -1 where no categories are tested
+    category_start: HostArray = field(default_factory=nothing)
     # (nodes,) tests for rows whose tested value is missing
     n_surrogates: HostArray = field(default_factory=nothing)
-    # (levels,) node after node, then surrogate after surrogate
-    level_slot: HostArray = field(default_factory=nothing)
+    # (entries of lists,) node after node, then surrogate after surrogate
+    category: HostArray = field(default_factory=nothing)
+    category_slot: HostArray = field(default_factory=nothing)
     # (surrogates,) node by node, the best first
     surrogate_feature: HostArray = field(default_factory=nothing)
-    # (surrogates,) NaN where levels are tested
+    # (surrogates,) NaN where categories are tested
     surrogate_threshold: HostArray = field(default_factory=nothing)
     # (surrogates,) the child of values up to the threshold
     surrogate_slot: HostArray = field(default_factory=nothing)
-    # (surrogates,) -1 where no levels are tested
-    surrogate_level_start: HostArray = field(default_factory=nothing)
+    # (surrogates,) -1 where no categories are tested
+    surrogate_category_start: HostArray = field(default_factory=nothing)
     # (surrogates,) share that goes the same way
     surrogate_agreement: HostArray = field(default_factory=nothing)
 
@@ -82,22 +84,24 @@ class Tree:
         "weight": "<f8",
         "value": "<f8",
         "n_children": "<u2",
-        "level_start": "<i4",
+        "category_start": "<i4",
         "n_surrogates": "<i4",
-        "level_slot": "<u2",
+        "category": "<u2",
+        "category_slot": "<u2",
         "surrogate_feature": "<i4",
         "surrogate_threshold": "<f8",
         "surrogate_slot": "<u2",
-        "surrogate_level_start": "<i4",
+        "surrogate_category_start": "<i4",
         "surrogate_agreement": "<f8",
     }
     # Arrays that do not have an entry a node.
     OTHERS: ClassVar[tuple[str, ...]] = (
-        "level_slot",
+        "category",
+        "category_slot",
         "surrogate_feature",
         "surrogate_threshold",
         "surrogate_slot",
-        "surrogate_level_start",
+        "surrogate_category_start",
         "surrogate_agreement",
     )
 
@@ -105,7 +109,7 @@ class Tree:
         is_inner = np.ravel(self.kind) != Split.LEAF
         for name, default in (
             ("n_children", np.where(is_inner, 2, 0)),
-            ("level_start", np.full(len(is_inner), -1)),
+            ("category_start", np.full(len(is_inner), -1)),
             ("n_surrogates", np.zeros(len(is_inner))),
         ):
             if not np.size(getattr(self, name)):
@@ -186,6 +190,15 @@ class Tree:
     def first_surrogate(self) -> HostArray:
         """Where the surrogates of each node begin."""
         return np.cumsum(self.n_surrogates, dtype=np.int64) - self.n_surrogates
+
+    def slots(self, node: int, n: int) -> HostArray:
+        """The children of the first `n` categories at a node that tests categories."""
+        return table_of(int(self.category_start[node]), n, self.category, self.category_slot)
+
+    def surrogate_slots(self, at: int, n: int) -> HostArray:
+        """The same of a surrogate."""
+        start = int(self.surrogate_category_start[at])
+        return table_of(start, n, self.category, self.category_slot)
 
     def importances(self, n_features: int) -> HostArray:
         """The share of each feature in the total weighted impurity decrease; sums to 1 or is 0."""

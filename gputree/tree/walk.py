@@ -12,6 +12,7 @@ import numpy as np
 
 from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
 from gputree.runs import spread_out
+from gputree.tree import categories
 from gputree.tree.tree import Tree
 
 Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
@@ -24,7 +25,7 @@ STATION = np.dtype(
     [
         ("threshold", np.float64),
         ("feature", np.int32),
-        ("level_start", np.int32),
+        ("category_start", np.int32),
         ("first_child", np.int32),
         ("n_children", np.int32),  # 0 at a leaf, wherever `first_child` leads
         ("missing_slot", np.int32),
@@ -38,14 +39,15 @@ class Ways:
     """The ways down a tree; they may be changed between two walks."""
 
     station: HostArray  # (nodes,) records of STATION
-    level_slot: HostArray  # as in `Tree`
+    category: HostArray  # as in `Tree`
+    category_slot: HostArray
 
     @classmethod
     def of(cls, tree: Tree) -> "Ways":
         station = np.empty(tree.n_nodes, STATION)
         for name in STATION.names or ():
             station[name] = np.arange(tree.n_nodes) if name == "test" else getattr(tree, name)
-        return cls(station, tree.level_slot)
+        return cls(station, tree.category, tree.category_slot)
 
     def is_leaf(self, node: HostArray) -> HostArray:
         return np.asarray(self.n_children(node) == 0)
@@ -68,13 +70,13 @@ def descend(read: Read, ways: Ways, row: HostArray, node: HostArray) -> HostArra
     while pending.size:
         here = ways.station[node[pending]]
         slot = outcomes(
-            ways.level_slot,
+            ways,
             read,
             row[pending],
             here["feature"],
             here["threshold"],
             np.zeros(len(here), np.int64),
-            here["level_start"],
+            here["category_start"],
         )
         slot = np.where(slot == STAY, here["missing_slot"], slot)
         moves = slot != STAY
@@ -85,7 +87,7 @@ def descend(read: Read, ways: Ways, row: HostArray, node: HostArray) -> HostArra
 
 
 def outcomes(
-    level_slot: HostArray,
+    lists: Tree | Ways,
     read: Read,
     row: HostArray,
     feature: HostArray,
@@ -97,7 +99,7 @@ def outcomes(
     slot = np.empty(len(row), np.int64)
     for own in _alike(feature) if len(row) else ():
         values = read(int(feature[own[0]]))[row[own]]
-        slot[own] = slots_of(level_slot, values, threshold[own], low_slot[own], start[own])
+        slot[own] = slots_of(lists, values, threshold[own], low_slot[own], start[own])
     return slot
 
 
@@ -120,7 +122,7 @@ def stopping(tree: Tree) -> Tree:
 
 
 def slots_of(
-    level_slot: HostArray,
+    lists: Tree | Ways,
     values: HostArray,
     threshold: HostArray,
     low_slot: HostArray,
@@ -128,16 +130,18 @@ def slots_of(
 ) -> HostArray:
     """The children to which values of one column lead; STAY where that is not known.
 
-    One test a value: a threshold, up to which values go to `low_slot`, or levels from `start` on.
+    One test a value: a threshold, up to which values go to `low_slot`, or a list of categories
+    that begins at `start`.
     """
     if values.dtype.kind == "f":
         slot = np.where(values <= threshold, low_slot, 1 - low_slot.astype(np.int64))
         return np.where(np.isnan(values), STAY, slot)
-    by_level = start >= 0
-    at = np.where(by_level & (values != MISSING_LEVEL), start + values, 0)
     slot = np.where(values <= threshold, low_slot, 1 - low_slot.astype(np.int64))
-    if by_level.any():
-        slot = np.where(by_level, level_slot[at], slot)
+    start = np.broadcast_to(start, slot.shape)
+    listed = np.flatnonzero(start >= 0)
+    slot[listed] = categories.slots_of(
+        start[listed], values[listed], lists.category, lists.category_slot
+    )
     return np.where(values == MISSING_LEVEL, STAY, slot)
 
 
@@ -183,12 +187,12 @@ def _test(
     """The outcome of a surrogate, or of the node's own test in turn -1."""
     if turn < 0:
         feature, threshold = tree.feature[node], tree.threshold[node]
-        low_slot, start = np.zeros(len(node), np.int64), tree.level_start[node]
+        low_slot, start = np.zeros(len(node), np.int64), tree.category_start[node]
     else:
         at = first[node] + turn
         feature, threshold = tree.surrogate_feature[at], tree.surrogate_threshold[at]
-        low_slot, start = tree.surrogate_slot[at], tree.surrogate_level_start[at]
-    return outcomes(tree.level_slot, read, row, feature, threshold, low_slot, start)
+        low_slot, start = tree.surrogate_slot[at], tree.surrogate_category_start[at]
+    return outcomes(tree, read, row, feature, threshold, low_slot, start)
 
 
 def spread(tree: Tree, node: HostArray, read: Read) -> Ends:

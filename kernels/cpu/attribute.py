@@ -94,7 +94,7 @@ def go_through(block, others, nodes, root, rule, value, path, sums):
     everything pass.
     """
     column, feature, first_child, share = nodes[:4]
-    threshold, missing_slot, n_children, level_start, level_slot = nodes[4:]
+    threshold, missing_slot, n_children, category_start, category, category_slot = nodes[4:]
     node, child, before, other_slot, own_slot, zero, one, product, inverse, below, last, credit = (
         path
     )
@@ -117,14 +117,14 @@ def go_through(block, others, nodes, root, rule, value, path, sums):
             if n > 0:
                 for row in range(n_rows):
                     own_slot[depth, row] = slot_of(
-                        block[row, column[here]], threshold[here], level_start[here], level_slot,
-                        n, missing_slot[here],
+                        block[row, column[here]], threshold[here], category_start[here], category,
+                        category_slot, n, missing_slot[here],
                     )  # fmt: skip
                 other_slot[depth] = n
                 if others.shape[0] > 0:
                     other_slot[depth] = slot_of(
-                        others[0, column[here]], threshold[here], level_start[here], level_slot,
-                        n, missing_slot[here],
+                        others[0, column[here]], threshold[here], category_start[here], category,
+                        category_slot, n, missing_slot[here],
                     )  # fmt: skip
         here = node[depth]
         n = np.int64(n_children[here])

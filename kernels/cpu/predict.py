@@ -3,7 +3,10 @@
 import numpy as np
 from numba import njit
 
+from gputree.kernels import categories
 from gputree.kernels.cpu.jit import kernel
+
+place_of = njit(nogil=True, inline="always")(categories.place_of)
 
 GROUP = 64  # rows
 
@@ -23,15 +26,21 @@ def apply(begin, end, matrix, column, threshold, missing_slot, first_child, leaf
 
 
 @njit(nogil=True, inline="always")
-def slot_of(value, threshold, level_start, level_slot, n_children, missing_slot):
+def slot_of(
+    value, threshold, category_start, category, category_slot, n_children, missing_slot
+):  # fmt: skip
     """The child to which a value leads; a slot that no child has, where the node cannot tell.
 
-    The node may not know a level, and have no child for missing values.
+    The node may not know a category, and have no child for missing values. Where there is no
+    `category`, `category_slot` holds tables, as `tree.categories.quick` makes them.
     """
     slot = np.int64(n_children)
     if not np.isnan(value):
-        if level_start >= 0:
-            slot = np.int64(level_slot[level_start + np.int64(value)])
+        if category_start >= 0:
+            at = category_start + np.int64(value)
+            if category.shape[0] > 0:
+                at = place_of(np.int64(value), np.int64(category_start), category)
+            slot = np.int64(category_slot[at])
         else:
             slot = np.int64(value > threshold)
     return slot if slot < n_children else np.int64(missing_slot)
@@ -39,17 +48,17 @@ def slot_of(value, threshold, level_start, level_slot, n_children, missing_slot)
 
 @kernel
 def walk(
-    begin, end, matrix, column, threshold, missing_slot, first_child, n_children, level_start,
-    level_slot, leaf,
+    begin, end, matrix, column, threshold, missing_slot, first_child, n_children, category_start,
+    category, category_slot, leaf,
 ):  # fmt: skip
-    """The same where a node may test levels, and a row may stop at a node that cannot tell."""
+    """The same where a node may test categories, and a row may stop at a node that cannot tell."""
     for row in range(begin, end):
         node = 0
         while n_children[node] > 0:
             value = matrix[row, column[node]]
             slot = slot_of(
-                value, threshold[node], level_start[node], level_slot, n_children[node],
-                missing_slot[node],
+                value, threshold[node], category_start[node], category, category_slot,
+                n_children[node], missing_slot[node],
             )  # fmt: skip
             if slot >= n_children[node]:
                 break
@@ -58,7 +67,7 @@ def walk(
 
 
 @kernel
-def descend(begin, end, row, matrix, station, level_slot, node):
+def descend(begin, end, row, matrix, station, category, category_slot, node):
     """Some rows further down from the nodes where they are; `node` is then where they end.
 
     Rows go in groups, a step each by turns: no row waits while memory answers another.
@@ -76,8 +85,8 @@ def descend(begin, end, row, matrix, station, level_slot, node):
                 slot = np.int64(here.n_children)
                 if slot > 0:
                     slot = slot_of(
-                        matrix[row[at], here.feature], here.threshold, here.level_start,
-                        level_slot, here.n_children, here.missing_slot,
+                        matrix[row[at], here.feature], here.threshold, here.category_start,
+                        category, category_slot, here.n_children, here.missing_slot,
                     )  # fmt: skip
                 if slot < here.n_children:
                     node[at] = here.first_child + slot

@@ -158,10 +158,12 @@ def sum_leaves(
 @kernel
 def walk_tree(root, block, nodes, node):
     """The node where each row of a block ends in the tree of this root, as `predict.walk` finds."""
-    column, threshold, missing_slot, first_child, n_children, level_start, level_slot = nodes
+    column, threshold, missing_slot, first_child, n_children, category_start = nodes[:6]
+    category, category_slot = nodes[6:]
     walk(
         0, block.shape[0], block, column[root:], threshold[root:], missing_slot[root:],
-        first_child[root:], n_children[root:], level_start[root:], level_slot, node,
+        first_child[root:], n_children[root:], category_start[root:], category,
+        category_slot, node,
     )  # fmt: skip
 
 

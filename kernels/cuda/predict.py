@@ -2,19 +2,22 @@
 
 import numpy as np
 
+from gputree.kernels import categories
 from gputree.kernels.cuda.gpu import cuda, function, kernel
+
+place_of = function(categories.place_of)
 
 
 def make_descend(has_levels, stay):
-    """Walk a row down a tree that compares with thresholds and perhaps looks levels up.
+    """Walk a row down a tree that compares with thresholds and perhaps looks categories up.
 
     A slot of `stay` says that the row ends where it is.
     """
 
     @function
     def descend(
-        row, n_rows, start, values, column, threshold, missing_slot, first_child, level_start,
-        level_slot,
+        row, n_rows, start, values, column, threshold, missing_slot, first_child, category_start,
+        category, category_slot,
     ):  # fmt: skip
         """The node, counted from `start`; column[node] is the block of values that a node tests."""
         node = np.int64(0)
@@ -24,8 +27,8 @@ def make_descend(has_levels, stay):
             value = values[column[at] * n_rows + row]
             slot = 1 if value > threshold[at] else 0
             is_known = value == value
-            if has_levels and is_known and level_start[at] >= 0:
-                slot = int(level_slot[level_start[at] + np.int64(value)])
+            if has_levels and is_known and category_start[at] >= 0:
+                slot = int(category_slot[place_of(np.int64(value), category_start[at], category)])
                 is_known = slot != stay
             if not is_known:
                 slot = int(missing_slot[at])
@@ -45,8 +48,8 @@ def make_leaves_of(has_levels, stay):
 
     @kernel
     def leaves_of(
-        n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, level_start,
-        level_slot, leaf,
+        n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, category_start,
+        category, category_slot, leaf,
     ):  # fmt: skip
         """leaf[tree * n_rows + row]."""
         row = np.int64(cuda.grid(1))
@@ -54,7 +57,7 @@ def make_leaves_of(has_levels, stay):
             for tree in range(n_trees):
                 leaf[tree * n_rows + row] = descend(
                     row, n_rows, root[tree], values, column, threshold, missing_slot, first_child,
-                    level_start, level_slot,
+                    category_start, category, category_slot,
                 )  # fmt: skip
             row += cuda.gridsize(1)
 
@@ -67,8 +70,8 @@ def make_sum_leaves(has_levels, stay):
 
     @kernel
     def sum_leaves(
-        n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, level_start,
-        level_slot, width, leaf_value, output, total,
+        n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, category_start,
+        category, category_slot, width, leaf_value, output, total,
     ):  # fmt: skip
         """total[(output[tree] + i) * n_rows + row] += leaf_value[(root[tree] + leaf) * width + i].
 
@@ -79,7 +82,7 @@ def make_sum_leaves(has_levels, stay):
             for tree in range(n_trees):
                 node = root[tree] + descend(
                     row, n_rows, root[tree], values, column, threshold, missing_slot, first_child,
-                    level_start, level_slot,
+                    category_start, category, category_slot,
                 )  # fmt: skip
                 for i in range(width):
                     total[(output[tree] + i) * n_rows + row] += leaf_value[node * width + i]

@@ -15,6 +15,7 @@ from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.tree.tree import Split, Tree
 from gputree.tree.walk import Ways
 from tests.backends.test_contract import opened
+from tests.tables import with_lists
 
 NUMPY = opened("numpy by sums")
 NAN = np.nan
@@ -392,6 +393,8 @@ def tree_of(**arrays):
     """A tree in which some arrays are given and the others say nothing."""
     n = len(arrays["kind"])
     filled = {name: np.zeros(n) for name in ("gain", "impurity", "n_rows", "weight")}
+    if "level_start" in arrays:
+        arrays = with_lists(arrays)
     return Tree(**{**filled, "value": np.ones((n, 1)), **arrays})
 
 

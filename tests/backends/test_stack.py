@@ -33,9 +33,9 @@ def end_of(tree, table, row):
     while tree.first_child[node] >= 0:
         value = table.columns[tree.feature[node]].values[row]
         slot = STAY
-        if tree.level_start[node] >= 0:
+        if tree.category_start[node] >= 0:
             if value != MISSING_LEVEL:
-                slot = tree.level_slot[tree.level_start[node] + value]
+                slot = tree.slots(node, value + 1)[value]
         elif not np.isnan(value):
             slot = int(float(value) > tree.threshold[node])
         if slot == STAY:

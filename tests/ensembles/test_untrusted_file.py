@@ -108,7 +108,7 @@ BACKEND = choose(backend="numba").backend
         ("missing_slot", 0, 7, "leads out of the tree"),
         ("feature", 0, 3, "tests column 3 of 3"),
         ("feature", 0, -5, "leads out of the tree"),
-        ("level_start", 0, 0, "does not know all levels"),
+        ("category_start", 0, 0, "leads out of the lists"),
     ],
 )
 def test_kernels_are_not_given_a_tree_that_leads_outside(grown, name, node, value, message):

@@ -415,11 +415,22 @@ HOSTILE = {
 }
 # The same for a tree with levels and surrogates.
 HOSTILE_LEVELS = {
-    "level-far-away": entry("level_slot", 0, 2),
-    "level-of-a-surrogate-far-away": entry("level_slot", -1, 7),
-    "table-elsewhere": entry("level_start", 0, 1),
-    "table-too-short": changed_array("level_slot", lambda array: array[:-1]),
-    "table-too-long": changed_array("level_slot", lambda array: np.append(array, array[:1])),
+    "category-sent-far-away": entry("category_slot", 1, 2),
+    "others-sent-far-away": entry("category_slot", 0, 2),
+    "category-of-a-surrogate-sent-far-away": entry("category_slot", -1, 7),
+    "list-elsewhere": entry("category_start", 0, 1),
+    "list-outside": entry("category_start", 0, 2**31 - 1),
+    "list-too-short": changed_array("category", lambda array: array[:-1]),
+    "slots-too-short": changed_array("category_slot", lambda array: array[:-1]),
+    "list-too-long": changed_array("category", lambda array: np.append(array, array[:1])),
+    "list-says-it-is-longer": entry("category", 0, 60_000),
+    "list-says-it-is-empty": entry("category", 0, 0),
+    "category-that-is-not": entry("category", 1, 60_000),
+    "no-entry-for-unseen-ones": entry("category", -1, 2),
+    "names-of-both-forms": lambda header, arrays: (
+        header,
+        {**arrays, "level_slot": arrays["category_slot"]},
+    ),
     "threshold-of-levels": entry("threshold", 0, 0.5),
     "levels-compared": entry("kind", 0, 1),
     "surrogate-feature-far-away": entry("surrogate_feature", 0, 4),
@@ -453,7 +464,7 @@ def saved_levels(path):
     y = (COLOURS["colour"].isin(["red", "blue"]) ^ (rng.random(60) < 0.05)).to_numpy()
     model = CARTClassifier(max_depth=3, pruning=None).fit(table, y)
     assert model.nodes_.feature[0] == 3
-    assert (model.tree_.surrogate_level_start >= 0).any()
+    assert (model.tree_.surrogate_category_start >= 0).any()
     model.save(path)
     return path
 
@@ -514,7 +525,7 @@ def test_a_file_with_other_numbers_is_refused_or_predicts(tmp_path_factory, cell
 
 
 node_arrays = ["kind", "feature", "first_child", "missing_slot", "n_children", "weight"]
-level_arrays = ["level_start", "n_surrogates", *Tree.OTHERS]
+level_arrays = ["category_start", "n_surrogates", *Tree.OTHERS]
 level_cell = st.tuples(
     st.sampled_from([*node_arrays, *level_arrays]),
     st.integers(0, 2**16),

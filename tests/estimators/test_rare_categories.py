@@ -87,14 +87,13 @@ def test_rare_and_unseen_categories_go_together():
     X = pd.DataFrame({"who": names(number)})
     tree = DecisionTreeRegressor(max_depth=1).fit(X, y).nodes_
     assert tree.kind[0] == Split.SUBSET
-    assert tree.level_slot[:100].tolist() == [0] * 20 + [1] * 80
+    assert tree.slots(0, 100).tolist() == [0] * 20 + [1] * 80
     X["half"] = np.arange(len(X)) % 2
     deep = DecisionTreeRegressor(min_samples_category=25, max_depth=4).fit(X, y)
-    slots = deep.nodes_.level_slot
-    assert len(slots) > 0
-    for node in np.flatnonzero(deep.tree_.kind == Split.SUBSET).tolist():
-        start = deep.tree_.level_start[node]
-        assert len(set(slots[start + 40 : start + 100].tolist())) == 1
+    nodes = np.flatnonzero(deep.nodes_.kind == Split.SUBSET).tolist()
+    assert nodes
+    for node in nodes:
+        assert len(set(deep.nodes_.slots(node, 100)[40:].tolist())) == 1
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "few", None, True])

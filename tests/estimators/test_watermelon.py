@@ -40,11 +40,11 @@ def grown(model, node=0):
         threshold = round(float(tree.threshold[node]), 4)
         below = {f"<= {threshold}": grown(model, first), "above": grown(model, first + 1)}
         return {schema.names[feature]: below}
-    start = int(tree.level_start[node])
+    slots = tree.slots(node, len(schema.levels[feature])).tolist()
     return {
         schema.names[feature]: {
-            level: grown(model, first + int(tree.level_slot[start + number]))
-            for number, level in enumerate(schema.levels[feature])
+            level: grown(model, first + slot)
+            for level, slot in zip(schema.levels[feature], slots, strict=True)
         }
     }
 

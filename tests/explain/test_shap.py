@@ -48,7 +48,7 @@ def branches(tree, node, table, row):
     values = np.asarray(table.columns[tree.feature[node]].values)[row : row + 1]
     here = slice(node, node + 1)
     none = np.zeros(1, np.int64)
-    slot = slots_of(tree.level_slot, values, tree.threshold[here], none, tree.level_start[here])[0]
+    slot = slots_of(tree, values, tree.threshold[here], none, tree.category_start[here])[0]
     slot = tree.missing_slot[node] if slot == STAY else slot
     return None if slot == STAY else np.eye(tree.n_children[node])[int(slot)]
 

@@ -48,7 +48,9 @@ def test_rows_without_texture_are_divided_as_in_the_book(melons):
     model = id3(max_depth=1).fit(*melons)
     tree = model.nodes_
     levels = model.schema_.levels[int(tree.feature[0])]
-    child = {level: 1 + int(tree.level_slot[at]) for at, level in enumerate(levels)}
+    child = {
+        level: 1 + int(slot) for level, slot in zip(levels, tree.slots(0, len(levels)), strict=True)
+    }
     assert model.classes_.tolist() == ["false", "true"]
     for level, unripe, ripe, share in [
         ("clear", 1, 6, 7 / 15),
@@ -191,8 +193,8 @@ def test_levels_go_with_most_of_their_rows():
     model = cart(max_depth=1).fit(frame, Y)
     tree = model.nodes_
     # a: 3 to the left; b: 1 to the left; c: 1 to the left, 2 to the right; d is no level here.
-    assert tree.surrogate_level_start.tolist() == [0]
-    assert tree.level_slot.tolist() == [0, 0, 1, STAY]
+    assert tree.surrogate_category_start.tolist() == [0]
+    assert tree.surrogate_slots(0, 4).tolist() == [0, 0, 1, STAY]
     assert tree.surrogate_agreement[0] == pytest.approx(6 / 7)
     asked = pd.DataFrame({"x": [NAN] * 4, "letter": ["a", "c", None, "new"]})
     assert model.apply(asked).tolist() == [1, 2, 1, 1]
@@ -282,7 +284,7 @@ def test_surrogates_are_the_same_by_sums_and_by_rows(
         numbers = CARTRegressor(pruning=None, backend="numpy", **params).fit(X, y)
         classes = cart(**params).fit(X, np.digitize(y, [6, 9]), weight)
         for tree in (numbers.tree_, classes.tree_):
-            is_nominal = tree.surrogate_level_start >= 0
+            is_nominal = tree.surrogate_category_start >= 0
             assert is_nominal.any()
             assert not is_nominal.all()
         return numbers.to_bytes(), classes.to_bytes()

@@ -64,9 +64,10 @@ class Comparison:
             self.wrong.append(f"{number}: a leaf / a split of {n_rows} rows")
             return []
         (split,) = theirs.splits(number, "primary")
-        side = self.same_test(
-            split, tree.feature[node], tree.threshold[node], 0, tree.level_start[node]
-        )
+        feature, slots = int(tree.feature[node]), None
+        if tree.category_start[node] >= 0:
+            slots = tree.slots(node, len(self.model.schema_.levels[feature]))
+        side = self.same_test(split, feature, tree.threshold[node], 0, slots)
         if side is None:
             self.wrong.append(f"{number}: {self.named(tree.feature[node])} / {split}")
             return []
@@ -75,19 +76,18 @@ class Comparison:
         first = int(tree.first_child[node])
         return [(first + side, 2 * number), (first + 1 - side, 2 * number + 1)]
 
-    def same_test(self, split, feature, threshold, low_slot, level_start):
+    def same_test(self, split, feature, threshold, low_slot, slots):
         """The child of ours that is their left one; None if the tests differ."""
         if self.named(feature) != split["var"]:
             return None
-        if level_start < 0:
+        if slots is None:
             if threshold != pytest.approx(split["threshold"], rel=1e-9):
                 return None
             is_low_left = split["less_goes"] == "left"
             return int(low_slot) if is_low_left else 1 - int(low_slot)
         levels = [str(level) for level in self.model.schema_.levels[feature]]
-        slot = self.tree.level_slot[level_start : level_start + len(levels)]
         ours = [
-            {level for level, s in zip(levels, slot, strict=True) if s == own} for own in (0, 1)
+            {level for level, s in zip(levels, slots, strict=True) if s == own} for own in (0, 1)
         ]
         left, right = set(split["left"]), set(split["right"])
         if ours == [left, right]:
@@ -106,13 +106,11 @@ class Comparison:
         # Where no value is missing, only the first one was written down.
         for at, split in zip(own, theirs, strict=False):
             agreement = tree.surrogate_agreement[at]
-            same = self.same_test(
-                split,
-                tree.surrogate_feature[at],
-                tree.surrogate_threshold[at],
-                tree.surrogate_slot[at],
-                tree.surrogate_level_start[at],
-            )
+            feature, slots = int(tree.surrogate_feature[at]), None
+            if tree.surrogate_category_start[at] >= 0:
+                slots = tree.surrogate_slots(at, len(self.model.schema_.levels[feature]))
+            threshold, low_slot = tree.surrogate_threshold[at], tree.surrogate_slot[at]
+            same = self.same_test(split, feature, threshold, low_slot, slots)
             if same != side or agreement != pytest.approx(split["improve"], rel=1e-9):
                 feature = self.named(tree.surrogate_feature[at])
                 self.wrong.append(

@@ -33,8 +33,7 @@ def told(model, node, weights):
         own["threshold"] = float(tree.threshold[node])
         slots = [0, 1]
     else:
-        start = tree.level_start[node]
-        slots = tree.level_slot[start : start + len(schema.levels[feature])].tolist()
+        slots = tree.slots(node, len(schema.levels[feature])).tolist()
     own["sons"] = [told(model, first + slot, weights) for slot in slots]
     return own
 

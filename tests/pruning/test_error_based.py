@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gputree import C45Classifier, CARTClassifier, DecisionTreeClassifier
 from gputree.data.inputs import read_table
-from gputree.dtypes import MISSING_LEVEL, STAY
+from gputree.dtypes import MAX_BINS, MISSING_LEVEL, STAY
 from gputree.pruning.confidence import added_errors
 from gputree.pruning.empty import with_a_leaf_a_level, with_shared_leaves
 from gputree.pruning.error_based import (
@@ -19,6 +19,7 @@ from gputree.pruning.error_based import (
 from gputree.pruning.parts import distributions
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Split, Tree
+from tests.tables import all_slots, with_lists
 
 # The limit of the errors
 
@@ -102,7 +103,7 @@ class Slow:
             return STAY if np.isnan(value) else int(value > tree.threshold[node])
         if value == MISSING_LEVEL:
             return STAY
-        return int(tree.level_slot[tree.level_start[node] + value])
+        return int(tree.slots(node, value + 1)[value])
 
     def divide(self, rows):
         if not self.sons:
@@ -155,7 +156,7 @@ class Slow:
         tree, node = self.tree, self.test
         if tree.kind[node] != Split.MULTIWAY:
             return slot
-        return tree.level_slot[tree.level_start[node] :].tolist().index(slot)
+        return tree.slots(node, MAX_BINS).tolist().index(slot)
 
     def prune(self):
         for son in self.sons:
@@ -183,9 +184,8 @@ class Slow:
         tree, node = self.tree, self.test
         feature, sons = int(tree.feature[node]), [son.told() for son in self.sons]
         if tree.kind[node] == Split.MULTIWAY:
-            start = tree.level_start[node]
             n_levels = 1 + int(self.columns[feature].max())
-            sons = [sons[slot] for slot in tree.level_slot[start : start + n_levels]]
+            sons = [sons[slot] for slot in tree.slots(node, n_levels)]
         return (counts, feature, str(tree.threshold[node]), sons)
 
 
@@ -205,8 +205,7 @@ def told(tree, columns, node=0):
         return (counts,)
     feature, first = int(tree.feature[node]), int(tree.first_child[node])
     if tree.kind[node] == Split.MULTIWAY:
-        start = tree.level_start[node]
-        slots = tree.level_slot[start : start + 1 + int(columns[feature].max())].tolist()
+        slots = tree.slots(node, 1 + int(columns[feature].max())).tolist()
     else:
         slots = [0, 1]
     sons = [told(tree, columns, first + slot) for slot in slots]
@@ -390,8 +389,7 @@ def test_levels_that_a_raised_branch_had_not_seen_get_leaves_of_their_own():
         missing_slot=[STAY, 0, STAY, 0, 0, 0],
         first_child=[1, -1, 3, -1, -1, -1],
         n_children=[2, 0, 3, 0, 0, 0],
-        level_start=[-1, -1, 0, -1, -1, -1],
-        level_slot=[0, 1, 2, 2, 2, 0],
+        **with_lists({"level_start": [-1, -1, 0, -1, -1, -1], "level_slot": [0, 1, 2, 2, 2, 0]}),
         gain=np.zeros(6),
         impurity=np.ones(6),
         n_rows=[22, 6, 16, 8, 8, 0],
@@ -402,7 +400,7 @@ def test_levels_that_a_raised_branch_had_not_seen_get_leaves_of_their_own():
     raised = ErrorBased().pruned(tree, [x, colour].__getitem__, label)
     check_tree(raised, [None, 5])
     assert raised.feature.tolist() == [1, -1, -1, -1, -1, -1]
-    assert raised.level_slot.tolist() == [0, 1, 2, 3, 4, 0]
+    assert all_slots(raised) == [0, 1, 2, 3, 4, 0]
     assert own_counts(raised)[1:].tolist() == [[8, 0], [0, 8], [3, 0], [0, 3], [0, 0]]
 
 

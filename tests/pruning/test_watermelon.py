@@ -48,7 +48,7 @@ def test_the_grown_tree_is_that_of_figure_4_5(full):
     assert inner(full, 0) == "umbilicus"
     levels = full.schema_.levels[0]
     below = {
-        level: 1 + int(tree.level_slot[tree.level_start[0] + at]) for at, level in enumerate(levels)
+        level: 1 + int(slot) for level, slot in zip(levels, tree.slots(0, len(levels)), strict=True)
     }
     assert inner(full, below["hollow"]) == "color"
     assert inner(full, below["slightly_hollow"]) == "root"
@@ -68,10 +68,7 @@ def test_the_grown_tree_is_that_of_figure_4_5(full):
 def test_accuracies_on_the_way(full, cut, right):
     # What is below a node is cut to its children, to see one split at a time.
     tree, levels = full.nodes_, full.schema_.levels[0]
-    nodes = [
-        at if at == 0 else 1 + int(tree.level_slot[tree.level_start[0] + levels.index(at)])
-        for at in cut
-    ]
+    nodes = [at if at == 0 else 1 + int(tree.slots(0, len(levels))[levels.index(at)]) for at in cut]
     depth_two = [node for node in range(tree.n_nodes) if tree.depth[node] == 2]
     assert accuracy(full.prune(nodes=nodes + depth_two)) == pytest.approx(right * SEVENTH)
 

@@ -19,6 +19,7 @@ from gputree.data.table import Kind
 from gputree.rules.condition import Condition, Sign
 from gputree.rules.from_tree import rules_of
 from gputree.tree.tree import Split, Tree
+from tests.tables import with_lists
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 IRIS = load_iris(as_frame=True)
@@ -120,8 +121,9 @@ def test_level_sets_on_a_path_are_intersected():
         n_rows=[4, 1, 3, 2, 1],
         weight=[4.0, 1.0, 3.0, 2.0, 1.0],
         value=[[2.0, 2.0], [1.0, 0.0], [1.0, 2.0], [0.0, 2.0], [1.0, 0.0]],
-        level_start=[0, -1, 5, -1, -1],
-        level_slot=[0, 1, 1, 1, 0, 0, 0, 0, 1, 0],
+        **with_lists(
+            {"level_start": [0, -1, 5, -1, -1], "level_slot": [0, 1, 1, 1, 0, 0, 0, 0, 1, 0]}
+        ),
     )
     schema = Schema(("x",), (Kind.NOMINAL,), (("a", "b", "c", "d"),))
     rules = rules_of(tree, schema, np.array(["no", "yes"]))

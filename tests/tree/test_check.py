@@ -9,6 +9,7 @@ from gputree.dtypes import STAY
 from gputree.errors import ModelFileError
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Tree
+from tests.tables import with_lists
 
 NAN = np.nan
 INF = np.inf
@@ -32,20 +33,25 @@ def arrays():
         "weight": [4.0, 1.0, 3.0, 2.0, 1.0],
         "value": [[1.0, 3.0], [1.0, 0.0], [0.0, 3.0], [0.0, 2.0], [0.0, 1.0]],
         "n_children": [2, 0, 2, 0, 0],
-        "level_start": [-1] * 5,
+        "category_start": [-1] * 5,
         "n_surrogates": [0] * 5,
-        "level_slot": [],
+        "category": [],
+        "category_slot": [],
         "surrogate_feature": [],
         "surrogate_threshold": [],
         "surrogate_slot": [],
-        "surrogate_level_start": [],
+        "surrogate_category_start": [],
         "surrogate_agreement": [],
     }
 
 
 def many():
-    """A table of three levels at nodes 0 (three children) and 2 (two, and two surrogates)."""
-    return {
+    """Lists of three levels at nodes 0 (three children) and 2 (two, and two surrogates).
+
+    category       3 1 2 3 | 3 1 2 3 | 3 0 2 3 (of the surrogate that tests levels)
+    category_slot  0 2 1 1 | 0 S 1 0 | 0 1 S S
+    """
+    arrays = {
         "kind": [3, 0, 2, 0, 0, 0],
         "feature": [1, -1, 1, -1, -1, -1],
         "threshold": [NAN] * 6,
@@ -66,6 +72,7 @@ def many():
         "surrogate_level_start": [-1, 8],
         "surrogate_agreement": [0.75, 1.0],
     }
+    return with_lists(arrays)
 
 
 def tree(**changed):
@@ -121,7 +128,9 @@ def test_a_million_nodes_pass():
     )
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(Tree) if f.name != "level_slot"])
+@pytest.mark.parametrize(
+    "name", [f.name for f in fields(Tree) if not f.name.startswith("category")]
+)
 def test_arrays_of_different_length_are_refused(name):
     with pytest.raises(ModelFileError, match="differ in length"):
         check_tree(Tree(**{**many(), name: np.array(many()[name])[:-1]}), MIXED)
@@ -195,7 +204,7 @@ def test_a_tree_without_nodes_is_refused():
         ("gain", 3, 1.0, "node 3 .* is a leaf and has a gain"),
         ("gain", 0, 1.7e308, "node 0 .* gain too large"),
         ("impurity", 3, -1.0, "node 3 .* negative impurity"),
-        ("level_start", 0, 0, "node 0 .* table of levels"),
+        ("category_start", 0, 0, "node 0 .* list of categories"),
         ("n_surrogates", 2, -1, "node 2 .* negative number of surrogates"),
         ("n_surrogates", 2, 1, "has 0 surrogates; its nodes count 1"),
     ],
@@ -215,15 +224,28 @@ def test_a_node_that_breaks_a_rule_is_named(name, node, entry, message):
         ("threshold", 0, 1.0, "node 0 .* has levels and a threshold"),
         ("missing_slot", 0, 3, "node 0 .* missing values"),
         ("missing_slot", 2, 2, "node 2 .* missing values"),
-        ("level_start", 0, -1, "node 0 .* table of levels"),
-        ("level_start", 1, 0, "node 1 .* table of levels"),
-        ("level_start", 2, 3, "node 2 .* table of levels"),
-        ("level_start", 2, 5, "node 2 .* table of levels"),
-        ("level_slot", 1, 3, "node 0 .* sends a level"),
-        ("level_slot", 3, 3, "node 0 .* sends a level"),
-        ("level_slot", 4, 2, "node 2 .* sends a level"),
-        ("level_slot", 4, STAY - 1, "node 2 .* sends a level"),
-        ("level_slot", 9, 2, "surrogate of a tree sends a level"),
+        ("category_start", 0, -1, "node 0 .* list of categories"),
+        ("category_start", 0, 1, "node 0 .* list of categories"),
+        ("category_start", 1, 0, "node 1 .* list of categories"),
+        ("category_start", 2, 3, "node 0 .* list of categories"),
+        ("category_start", 2, 5, "node 0 .* list of categories"),
+        ("category_start", 2, 2**31 - 1, "node 2 .* list of categories"),
+        ("category", 0, 2, "node 0 .* list of categories"),
+        ("category", 0, 60_000, "node 0 .* list of categories"),
+        ("category", 4, 4, "node 2 .* list of categories"),
+        ("category", 1, 60_000, "node 0 .* names a category"),
+        ("category", 1, 3, "node 0 .* names a category"),
+        ("category", 7, 2, "node 2 .* names a category"),
+        ("category", 11, 60_000, "surrogate 1 .* names a category"),
+        ("category", [1, 2], [2, 1], "node 0 .* ascending order"),
+        ("category", 1, 2, "node 0 .* ascending order"),
+        ("category_slot", 2, 0, "one form"),
+        ("category_slot", 0, 2, "one form"),
+        ("category_slot", 1, 3, "node 0 .* sends a category"),
+        ("category_slot", 3, 3, "node 0 .* sends a category"),
+        ("category_slot", 4, 2, "node 2 .* sends a category"),
+        ("category_slot", 5, STAY - 1, "node 2 .* sends a category"),
+        ("category_slot", 9, 2, "surrogate 1 .* sends a category"),
         ("n_surrogates", 0, 2, "has 2 surrogates; its nodes count 4"),
         ("n_surrogates", [0, 2], [1, 1], "node 0 .* has surrogates but not two children"),
         ("n_surrogates", [1, 2], [1, 1], "node 1 .* has surrogates but not two children"),
@@ -234,29 +256,35 @@ def test_a_node_that_breaks_a_rule_is_named(name, node, entry, message):
         ("surrogate_threshold", 1, 0.5, "surrogate 1 .* levels and a threshold"),
         ("surrogate_slot", 0, 2, "surrogate 0 .* child other than 0 and 1"),
         ("surrogate_slot", 1, STAY, "surrogate 1 .* child other than 0 and 1"),
-        ("surrogate_level_start", 0, 8, "surrogate 0 .* table of levels"),
-        ("surrogate_level_start", 1, 4, "surrogate 1 .* table of levels"),
-        ("surrogate_level_start", 1, -1, "surrogate 1 .* table of levels"),
+        ("surrogate_category_start", 0, 8, "surrogate 0 .* list of categories"),
+        ("surrogate_category_start", 1, 4, "node 2 .* list of categories"),
+        ("surrogate_category_start", 1, -1, "surrogate 1 .* list of categories"),
         ("surrogate_agreement", 0, -0.1, r"surrogate 0 .* outside 0\.\.1"),
         ("surrogate_agreement", 0, 1.1, r"surrogate 0 .* outside 0\.\.1"),
         ("surrogate_agreement", 1, NAN, r"surrogate 1 .* outside 0\.\.1"),
     ],
 )
-def test_a_table_of_levels_or_a_surrogate_that_breaks_a_rule_is_named(name, at, entry, message):
+def test_a_list_of_categories_or_a_surrogate_that_breaks_a_rule_is_named(name, at, entry, message):
     with pytest.raises(ModelFileError, match=message):
         check_tree(with_node(name, at, entry, many), MIXED)
 
 
 @pytest.mark.parametrize("n_levels", [[None, 2], [None, 4], [3, 3], [None, None]])
-def test_tables_for_another_number_of_levels_are_refused(n_levels):
+def test_lists_for_another_number_of_levels_are_refused(n_levels):
     with pytest.raises(ModelFileError):
         check_tree(Tree(**many()), n_levels)
 
 
 @pytest.mark.parametrize("change", [lambda slot: slot[:-1], lambda slot: [*slot, 0]])
-def test_gaps_and_rests_in_the_tables_are_refused(change):
-    with pytest.raises(ModelFileError, match="levels in its tables, not 12"):
-        check_tree(Tree(**{**many(), "level_slot": change(many()["level_slot"])}), MIXED)
+def test_gaps_and_rests_in_the_lists_are_refused(change):
+    changed = {name: change(many()[name]) for name in ("category", "category_slot")}
+    with pytest.raises(ModelFileError, match=r"surrogate 1 .* list of categories"):
+        check_tree(Tree(**{**many(), **changed}), MIXED)
+    for name, only_one in changed.items():
+        with pytest.raises(ModelFileError, match="differ in length"):
+            check_tree(Tree(**{**many(), name: only_one}), MIXED)
+    with pytest.raises(ModelFileError, match="that nobody tests"):
+        check_tree(tree(category=[1, 2], category_slot=[0, 0]), BOTH)
 
 
 def test_features_beyond_the_table_are_refused():

@@ -18,6 +18,7 @@ from gputree.dtypes import STAY
 from gputree.tree.describe import MOST_NAMED, Answers, amount_text, label_text, list_text
 from gputree.tree.export import tree_text
 from gputree.tree.tree import Split, Tree
+from tests.tables import with_lists
 
 NAN = np.nan
 
@@ -60,7 +61,7 @@ def by_levels(kind, slots, n_children, /, **changed):
         "level_start": [0] + [-1] * n_children,
         "level_slot": [*slots, 0],
     }
-    return Tree(**{**arrays, **changed})
+    return Tree(**with_lists({**arrays, **changed}))
 
 
 def text(
@@ -275,11 +276,16 @@ def with_surrogates(missing_slot=1):
     return tree(
         missing_slot=[missing_slot, 0, 0, 0, 0],
         n_surrogates=[2, 0, 1, 0, 0],
-        level_slot=[1, 0, STAY, STAY],
+        **with_lists(
+            {
+                "level_start": [-1] * 5,
+                "level_slot": [1, 0, STAY, STAY],
+                "surrogate_level_start": [-1, 0, -1],
+            }
+        ),
         surrogate_feature=[0, 2, 1],
         surrogate_threshold=[0.8, NAN, 3.0],
         surrogate_slot=[0, 0, 1],
-        surrogate_level_start=[-1, 0, -1],
         surrogate_agreement=[0.96, 0.75, 2 / 3],
     )
 

@@ -60,7 +60,7 @@ def test_cutting_the_root_leaves_a_leaf(model):
     tree = cut(model.nodes_, np.array([0]))
     assert tree.n_nodes == 1
     assert tree.value.tolist() == model.nodes_.value[:1].tolist()
-    assert not len(tree.level_slot)
+    assert not len(tree.category_slot)
     assert not len(tree.surrogate_feature)
 
 

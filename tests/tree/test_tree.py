@@ -84,7 +84,7 @@ def test_a_tree_whose_nodes_have_many_children_is_numbered_in_the_same_way():
 def test_what_is_left_out_of_a_tree_says_two_children_and_no_levels():
     tree = Tree(**arrays())
     assert tree.n_children.tolist() == [2, 0, 2, 0, 0]
-    assert tree.level_start.tolist() == [-1] * 5
+    assert tree.category_start.tolist() == [-1] * 5
     assert tree.n_surrogates.tolist() == tree.first_surrogate().tolist() == [0] * 5
     assert all(len(getattr(tree, name)) == 0 for name in Tree.OTHERS)
 

@@ -9,6 +9,7 @@ from gputree.dtypes import MISSING_LEVEL, STAY
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Tree
 from gputree.tree.walk import slots_of, spread, stopping, walk_on
+from tests.tables import with_lists
 
 NAN = np.nan
 N_LEVELS = [None, 3, None]  # of the features of the trees below
@@ -42,7 +43,7 @@ def tree(**changed):
         "surrogate_level_start": [-1, -1],
         "surrogate_agreement": [0.9, 0.8],
     }
-    made = Tree(**{**given, **changed})
+    made = Tree(**with_lists({**given, **changed}))
     check_tree(made, N_LEVELS)
     return made
 
@@ -58,7 +59,7 @@ def reader(x, colour, z):
 def slots(tree, values, threshold=NAN, low_slot=0, start=-1):
     n = len(values)
     each = (np.full(n, threshold), np.full(n, low_slot), np.full(n, start))
-    return slots_of(tree.level_slot, np.array(values), *each).tolist()
+    return slots_of(tree, np.array(values), *each).tolist()
 
 
 def test_values_up_to_the_threshold_go_to_the_low_slot():
@@ -77,10 +78,9 @@ def test_level_numbers_are_compared_or_looked_up():
 
 def test_backends_stop_where_there_are_surrogates():
     assert stopping(tree()).missing_slot.tolist() == [STAY, 1, 0, 0, 0]
-    plain = tree(
-        n_surrogates=np.zeros(5),
-        **{name: [] for name in Tree.OTHERS if name != "level_slot"},
-    )
+    of_surrogates = ("feature", "threshold", "slot", "level_start", "agreement")
+    none = {f"surrogate_{name}": [] for name in of_surrogates}
+    plain = tree(n_surrogates=np.zeros(5), **none)
     assert stopping(plain) is plain
 
 
@@ -151,9 +151,9 @@ def one_row(made, node, row):
     if made.is_leaf[node]:
         return {node: 1.0}
     n, first = int(made.n_children[node]), int(made.first_child[node])
-    feature, start = int(made.feature[node]), int(made.level_start[node])
-    if start >= 0:
-        slot = STAY if row[feature] == MISSING_LEVEL else int(made.level_slot[start + row[feature]])
+    feature = int(made.feature[node])
+    if made.category_start[node] >= 0:
+        slot = STAY if row[feature] == MISSING_LEVEL else int(made.slots(node, 4)[row[feature]])
     else:
         slot = STAY if np.isnan(row[feature]) else int(row[feature] > made.threshold[node])
     if slot != STAY:
@@ -173,7 +173,7 @@ def test_many_rows_are_divided_as_each_would_be(seed):
     x = np.where(rng.random(20) < 0.5, NAN, rng.integers(0, 5, 20))
     colour = rng.integers(-1, 4, 20)
     # Rows come from the node where the backend left them: the first that cannot tell.
-    blind = [made.level_slot[level] == STAY or level == MISSING_LEVEL for level in colour]
+    blind = [made.slots(0, 4)[level] == STAY or level == MISSING_LEVEL for level in colour]
     node = np.where(blind, 0, np.where((colour == 0) | (colour == 3), 1, 2))
     stops = np.array(blind) | ((node == 1) & np.isnan(x))
     x, colour, node = x[stops], colour[stops], node[stops]

@@ -189,8 +189,8 @@
       const { names, colours } = groups();
       const levels = schema.levels[feature];
       const arrow = (level) => {
-        const start = tree.levelStart(node);
-        const slot = start >= 0 ? tree.levelSlot(start + level) : level <= tree.threshold[node] ? 0 : 1;
+        const start = tree.categoryStart(node);
+        const slot = start >= 0 ? tree.categorySlot(start, level) : level <= tree.threshold[node] ? 0 : 1;
         return tree.n_children[node] > 2 ? "" : slot === 0 ? "←" : slot === 1 ? "→" : "·";
       };
       const used = bars.count.map((group, i) => [names[i], colours[i], group.some(Boolean)]).filter(([, , some]) => some);

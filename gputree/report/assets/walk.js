@@ -27,7 +27,16 @@
     }
     const below = new Int32Array(n); // nodes below each node
     for (let node = n - 1; node > 0; node--) below[parent[node]] += below[node] + 1;
-    const slots = raw.level_slot;
+    const slots = raw.category_slot;
+    // The entry of a category in a list, whose first is that of all it does not name.
+    const placeOf = (start, category) => {
+      let low = start;
+      for (let n = raw.category[start] + 1; n > 1; n -= n >> 1) {
+        if (raw.category[low + (n >> 1)] <= category) low += n >> 1;
+      }
+      return raw.category[low] === category ? low : start;
+    };
+    const slotAt = (at) => (typeof slots === "string" ? LETTERS.indexOf(slots[at]) : slots[at]);
     const surrogateStart = new Int32Array(n);
     for (let node = 1; node < n && raw.n_surrogates.length; node++) {
       surrogateStart[node] = surrogateStart[node - 1] + raw.n_surrogates[node - 1];
@@ -36,8 +45,8 @@
       ...raw, n, first, parent, depth, below, surrogateStart,
       threshold: Float64Array.from(raw.threshold, real),
       weight: raw.weight === null ? Float64Array.from(raw.rows) : Float64Array.from(raw.weight, Number),
-      levelStart: (node) => (raw.level_start.length ? raw.level_start[node] : -1),
-      levelSlot: (at) => (typeof slots === "string" ? LETTERS.indexOf(slots[at]) : slots[at]),
+      categoryStart: (node) => (raw.category_start.length ? raw.category_start[node] : -1),
+      categorySlot: (start, category) => slotAt(placeOf(start, category)),
       nSurrogates: (node) => (raw.n_surrogates.length ? raw.n_surrogates[node] : 0),
       nOutputs: raw.value.length / n,
       largest: raw.value.reduce((most, each) => Math.max(most, Math.abs(each)), 0),
@@ -93,19 +102,19 @@
   function outcome(tree, row, feature, threshold, lowSlot, start) {
     const value = row[feature];
     if (value === null) return STAY;
-    if (start >= 0) return tree.levelSlot(start + value);
+    if (start >= 0) return tree.categorySlot(start, value);
     return value <= threshold ? lowSlot : 1 - lowSlot;
   }
 
   const ownTest = (tree, row, node) =>
-    outcome(tree, row, tree.feature[node], tree.threshold[node], 0, tree.levelStart(node));
+    outcome(tree, row, tree.feature[node], tree.threshold[node], 0, tree.categoryStart(node));
 
   function bySurrogates(tree, row, node) {
     const begin = tree.surrogateStart[node];
     const all = tree.surrogates;
     for (let at = begin; at < begin + tree.nSurrogates(node); at++) {
       const slot = outcome(
-        tree, row, all.feature[at], real(all.threshold[at]), all.slot[at], all.level_start[at]);
+        tree, row, all.feature[at], real(all.threshold[at]), all.slot[at], all.category_start[at]);
       if (slot !== STAY) return { slot, at };
     }
     return { slot: STAY, at: -1 };

@@ -15,11 +15,11 @@
   // The levels of the tested column that go to a child, and whether some are known to no child.
   function levelsTo(tree, node, slot) {
     const levels = schema.levels[tree.feature[node]] || [];
-    const start = tree.levelStart(node);
+    const start = tree.categoryStart(node);
     const chosen = [];
     let unseen = false;
     levels.forEach((level, at) => {
-      const to = start >= 0 ? tree.levelSlot(start + at) : (at <= tree.threshold[node] ? 0 : 1);
+      const to = start >= 0 ? tree.categorySlot(start, at) : (at <= tree.threshold[node] ? 0 : 1);
       if (to === slot) chosen.push(level);
       if (to === R.STAY) unseen = true;
     });
@@ -39,7 +39,7 @@
     else if (levels === null) {
       if (slot === 0) found.high = tree.threshold[node];
       else found.low = tree.threshold[node];
-    } else if (!chosen.length && takesRest && tree.levelStart(node) >= 0) found.only = "missing";
+    } else if (!chosen.length && takesRest && tree.categoryStart(node) >= 0) found.only = "missing";
     else found.levels = chosen;
     found.single = tree.kind[node] === MULTIWAY && chosen.length === 1;
     return found;
@@ -156,8 +156,8 @@
       const feature = all.feature[at];
       const levels = schema.levels[feature];
       const limit = all.threshold[at] === null ? NaN : Number(all.threshold[at]);
-      const goes = (level) => (all.level_start[at] >= 0
-        ? tree.levelSlot(all.level_start[at] + level) : (level <= limit ? all.slot[at] : 1 - all.slot[at]));
+      const goes = (level) => (all.category_start[at] >= 0
+        ? tree.categorySlot(all.category_start[at], level) : (level <= limit ? all.slot[at] : 1 - all.slot[at]));
       const words = levels === null
         ? `${all.slot[at] === 0 ? "≤" : ">"} ${threshold(limit)}`
         : `in {${listed(levels.filter((_, level) => goes(level) === 0))}}`;

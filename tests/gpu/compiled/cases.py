@@ -21,7 +21,7 @@ WARP = 32  # of a device; that of the simulator is smaller
 ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
-    **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "level_start"), "i8"),
+    **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     "output": "i8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
@@ -29,7 +29,7 @@ ARRAYS = {
     **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
     **dict.fromkeys(("column", "first_child", "row", "feature", "found"), "i4"),
     **dict.fromkeys(("words", "longer", "flags"), "u4"),
-    **dict.fromkeys(("page_of", "numbers", "missing_slot", "level_slot"), "u2"),
+    **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
     **dict.fromkeys(("leaf_value", "total"), "f8"),
