@@ -28,10 +28,10 @@ from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
-from gputree.growth.finish import Finish, finish_boosted, finish_steps, said_weight
+from gputree.growth.finish import Finish, finish_steps, said_weight
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
-from gputree.growth.several import grown_rounds
+from gputree.growth.several import finish_rounds
 from gputree.tree.tree import Tree
 
 # Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
@@ -147,13 +147,7 @@ class Rounds:
             return None
         held = self.backend.bytes_held(self.data, None) + found.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
-        if found.levels is None:
-            return finish_boosted(found, self.bins, recipe.weight_exponent)
-        trees = grown_rounds(found, self.bins)
-        return [
-            self._weighed(finish_steps(grown, step, worth, recipe.finish))
-            for grown, step, worth in trees
-        ]
+        return finish_rounds(found, self.bins, recipe.finish, recipe.weight_exponent)
 
     def _levels(self) -> BoostLevels | None:
         """How trees split nominal features; None where there are none."""
