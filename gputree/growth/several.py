@@ -13,7 +13,7 @@ from gputree.growth.finish import Finish, finish_boosted, finish_steps
 from gputree.runs import begins
 from gputree.tree.tree import Tree
 
-# What a tree tells of its nodes' tests, apart from where lists of categories begin, and those lists.
+# What a tree tells of the tests of its nodes, where their lists of categories begin, and these.
 TESTS = ("kind", "threshold", "missing_slot")
 LIST_START, LISTS = "level_start", ("level_slot",)
 

@@ -271,15 +271,14 @@ def search(
         if not columns[feature]:
             continue
         before = best[TRIMMED]
-        if levels is not None:
-            if levels[0][feature]:
-                lost = try_levels(
-                    own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left,
-                    listed,
-                )  # fmt: skip
-                if best[TRIMMED] > before:
-                    own[LOST] = lost
-                continue
+        if levels is not None and levels[0][feature]:
+            lost = try_levels(
+                own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left,
+                listed,
+            )  # fmt: skip
+            if best[TRIMMED] > before:
+                own[LOST] = lost
+            continue
         if place >= 0:
             begin, end = offset[feature], offset[feature + 1]
             counted = numbers[place, begin:end] if rules[3] else numbers[0]

@@ -203,15 +203,10 @@ def divide(
     begin, n, feature = own[BEGIN], own[N_ROWS], own[TESTED]
     rows, words = row[begin : begin + n], word[begin : begin + n]
     is_nominal, n_left = False, 0
-    if levels is not None:
-        if levels[0][feature]:
-            is_nominal = True
-            set_sides(
-                own, own[IS_LEFT] == 1, levels[1][feature], listed[own[LISTED_AT] :], side_of
-            )
-            n_left = sort_out_by_sides(
-                n, code[feature], side_of, rows, words, other_row, other_word
-            )
+    if levels is not None and levels[0][feature]:
+        is_nominal = True
+        set_sides(own, own[IS_LEFT] == 1, levels[1][feature], listed[own[LISTED_AT] :], side_of)
+        n_left = sort_out_by_sides(n, code[feature], side_of, rows, words, other_row, other_word)
     if not is_nominal:
         missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
         n_left = sort_out(
@@ -286,10 +281,9 @@ def grow(
             )  # fmt: skip
             if gain > -np.inf and gain >= least_gain:
                 worth[own] = gain
-                if levels is not None:
-                    if levels[0][node[own, TESTED]]:
-                        node[own, LISTED_AT] = n_listed
-                        n_listed += node[own, N_LISTED]
+                if levels is not None and levels[0][node[own, TESTED]]:
+                    node[own, LISTED_AT] = n_listed
+                    n_listed += node[own, N_LISTED]
                 # Without a limit of leaves any order will do, and the latest node's is sparing.
                 turn = trim(gain) if max_leaves >= 0 else np.float64(own)
                 push(heap_worth, heap_node, n_heap, turn, own)

@@ -66,7 +66,7 @@ def find_steps(sums, n_nodes, shifts, amounts, step):
 
 @kernel
 def side_of_category(code, categories, absent):
-    """The child of a category: it is among those that a node lists in ascending order, or absent."""
+    """The child of a category, which a node has listed in ascending order, or has not."""
     low, high = 0, categories.shape[0]
     while low < high:
         middle = (low + high) >> 1
@@ -90,11 +90,10 @@ def send_down(row, node, table, levels, listed):
         feature = node[own, TESTED]
         here = np.int64(code[feature, row])
         n_known, slot = n_values[feature], 0 if here <= node[own, AT_CODE] else 1
-        if levels is not None:
-            if levels[0][feature]:
-                n_known, first = levels[1][feature], node[own, LISTED_AT]
-                categories = listed[first : first + node[own, N_LISTED]]
-                slot = side_of_category(here, categories, node[own, ABSENT])
+        if levels is not None and levels[0][feature]:
+            n_known, first = levels[1][feature], node[own, LISTED_AT]
+            categories = listed[first : first + node[own, N_LISTED]]
+            slot = side_of_category(here, categories, node[own, ABSENT])
         if here == n_known:
             slot = 1 - node[own, IS_LEFT]
         if slot == UNSEEN:

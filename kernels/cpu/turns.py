@@ -1,4 +1,4 @@
-"""Whose turn it is among nodes: a heap, the highest worth first, and of equal ones the lower node."""
+"""Whose turn it is: a heap of nodes, the highest worth first, and of equal ones the lower node."""
 
 from gputree.kernels.cpu.jit import kernel
 

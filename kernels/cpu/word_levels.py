@@ -1,9 +1,9 @@
 """The best two groups of categories by slopes and curvatures, both in one word.
 
-The same as the `ordered` search of `gputree.backends.levels`, one pair of a node and a feature after
-another: categories are put in order by their means, and no division is better than the best cut of
-that order. What is divided are items: the categories that have rows enough, and the pool of the
-others after them.
+The same as the `ordered` search of `gputree.backends.levels`, one pair of a node and a feature
+after another: categories are put in order by their means, and no division is better than the best
+cut of that order. What is divided are items: the categories that have rows enough, and the pool of
+the others after them.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def make_groups_room(most):
     return (
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
         np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64),
-        np.empty(2 * n, np.int64), np.empty((3, 2 * n)), np.empty(N_ENTRIES), np.empty(2, np.int64),
+        np.empty(2 * n, np.int64), np.empty((3, 2 * n)), np.empty(N_ENTRIES),
     )  # fmt: skip
 
 
@@ -87,8 +87,7 @@ def divide_categories(
     word of child 0. Array 3 of the room has the slots of the categories then. Child 0 has the first
     item: a group and its complement are one split.
     """
-    word, item_of, slot, key, order, goes_right = room[0], room[2], room[3], room[4], room[5], room[6]
-    prefix, which, scratch, best = room[7], room[8], room[9], room[10]
+    word, _, item_of, slot, key, order, goes_right, prefix, which, scratch, best = room
     ridge, least, min_rows, is_counted = rules
     n_own, n_items = gather_items(cells, counts, seen, n_seen, least_size, is_counted, room)
     if n_items + (1 if lost != 0 else 0) < 2:
@@ -154,7 +153,8 @@ def search_hist(
     is_nominal, n_levels, least_size, ridges = levels
     n_features, most = n_values.shape[0], side.shape[1]
     wide = max(n_values.max(), most)
-    seen, scratch, room = np.empty(wide, np.int64), np.empty((3, 2 * wide + 1)), make_groups_room(most)
+    seen, scratch = np.empty(wide, np.int64), np.empty((3, 2 * wide + 1))
+    room = make_groups_room(most)
     no_counts = np.empty(0, np.int32)
     least = max(rules[1], rules[2])
     own_rules = (rules[3], least, 1, False)

@@ -269,12 +269,10 @@ def choose(first, last, prefix, total, ridge, least, scratch, best):
 
 @kernel
 def try_ordered(feature, cells, n_values, total, ridge, least, seen, scratch, best, left):
-    """Try the thresholds of a feature by its sums in a node; returns the weight of missing values."""
+    """Try the thresholds of a feature by its sums; returns the weight of missing values."""
     lost = cells[n_values] if cells.shape[0] > n_values else np.int64(0)
     if lost == 0:
-        consider_codes(
-            feature, cells, 0, n_values, total, ridge, least, 1.0, scratch, best, left
-        )
+        consider_codes(feature, cells, 0, n_values, total, ridge, least, 1.0, scratch, best, left)
         return lost
     n_seen = 0
     for code in range(n_values):

@@ -31,9 +31,7 @@ def table(n_rows=2000, n_features=6, seed=0, missing=0.0):
     return X, signal
 
 
-def both(
-    X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255, nominal="from_dtype"
-):
+def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255, nominal=()):
     """The tree by frontiers, and the one by sweeps."""
     backend = CpuBackend(n_threads)
     bins, data = bin_table(backend, read_table(X, categorical_features=nominal), None, max_bins)
@@ -61,10 +59,7 @@ def described(backend, grown):
         "n_rows": draft.n_rows(layout.node),
         "leaf": np.where(leaf >= 0, layout.place[leaf], -1),
         **{name: getattr(draft, name)[layout.node] for name in ("sums", "depth")},
-        **{
-            name: getattr(draft, name)[inner]
-            for name in ("score", "feature", "missing_slot")
-        },
+        **{name: getattr(draft, name)[inner] for name in ("score", "feature", "missing_slot")},
         **{name: getattr(draft, name)[by_threshold] for name in ("code", "next_code")},
         "slots": draft.slots(inner),
     }
