@@ -172,9 +172,17 @@ def test_rows_of_the_members_of_adaboost(missing):
         {"categorical_features": [1, 2]},
         {"monotonic_cst": [1, 0, 0, -1]},
         {"categorical_features": [1, 2], "missing": "category"},
+        {"categorical_features": [0, 1], "max_leaf_nodes": 6, "min_samples_category": 30},
         {"max_bins": 5, "max_leaf_nodes": 6, "max_depth": None},
     ],
-    ids=["thresholds", "levels", "monotone", "missing as a level", "few bins, leaf by leaf"],
+    ids=[
+        "thresholds",
+        "levels",
+        "monotone",
+        "missing as a level",
+        "rare levels, leaf by leaf",
+        "few bins, leaf by leaf",
+    ],
 )
 def test_rows_of_the_members_of_boosting(options, backend):
     X, y = some_rows()

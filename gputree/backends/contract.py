@@ -186,6 +186,18 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class BoostLevels:
+    """How trees of a boosted model split nominal features into two groups; (features,) each.
+
+    As `ordered` does, with ridges in the units of the loss.
+    """
+
+    n_levels: HostArray  # how many codes are levels; where missing values are one, all are
+    min_rows: HostArray  # see `min_category` of LevelRules
+    ridge: HostArray
+
+
+@dataclass(frozen=True)
 class BoostRules:
     """How the trees of a boosted model are grown and how far steps go, in the units of the loss."""
 
@@ -200,6 +212,7 @@ class BoostRules:
     ridge: float
     n_drawn: int  # see Search
     budget: int  # bytes of histograms; never changes a tree
+    levels: BoostLevels | None = None  # where some features are nominal
 
 
 @dataclass(frozen=True)
@@ -218,6 +231,7 @@ class Boosted:
     worth: HostArray  # what the split gains, 0 at a leaf
     step: HostArray  # what the node adds to a prediction
     peak_bytes: int  # the most that sums of nodes took at once
+    levels: LevelLists | None = None  # of nodes that test some, numbered over all trees
 
 
 @dataclass(frozen=True)

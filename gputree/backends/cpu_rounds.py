@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from gputree.backends.contract import Boosted, BoostRules
+from gputree.backends.contract import Boosted, BoostLevels, BoostRules, LevelLists
 from gputree.backends.cpu_grow import LONE_ROWS
 from gputree.backends.cpu_slopes import CpuMargins
 from gputree.backends.interrupts import interruptions_as_such
 from gputree.data.bins import Bins
-from gputree.dtypes import HostArray
-from gputree.kernels.cpu import rounds
+from gputree.dtypes import SLOT, HostArray
+from gputree.kernels.cpu import rounds, steps
 from gputree.kernels.cpu.slopes import NUMBERS
 
 
@@ -29,7 +29,7 @@ def boost(
 ) -> Boosted | None:
     n_outputs, n_rows = margins.raw.shape
     peak_bytes = _bytes_of_sums(n_rows, bins)
-    if n_rows > LONE_ROWS or bins.is_nominal.any() or peak_bytes > rules.budget:
+    if n_rows > LONE_ROWS or peak_bytes > rules.budget:
         return None
     n_features = len(bins.features)
     marks = np.empty((0, n_rows), np.bool_) if takes_part is None else takes_part
@@ -38,13 +38,14 @@ def boost(
         has_weight = np.broadcast_to(margins.weight > 0, (n_rounds, n_rows))
         marks = has_weight.copy() if takes_part is None else takes_part & has_weight
     with interruptions_as_such():
-        told, measure, tree = rounds.run(
+        told, measure, tree, listed = rounds.run(
             margins.y,
             margins.weight,
             margins.raw,
             marks,
             (data, bins.n_codes, bins.n_values, bins.offset),
             np.empty((0, n_features), np.bool_) if columns is None else columns,
+            _levels(bins, rules.levels),
             keys,
             (NUMBERS[rules.loss.formula], float(rules.loss.constant)),
             (
@@ -66,13 +67,29 @@ def boost(
         n_nodes=tree[:, 0],
         slope_shift=tree[:, 1],
         weight_shift=tree[:, 2],
-        first_child=told[:, rounds.CHILD],
-        feature=told[:, rounds.FEATURE],
-        code=told[:, rounds.CODE],
-        missing_slot=told[:, rounds.SLOT],
-        n_rows=told[:, rounds.COUNT],
-        weight=told[:, rounds.AMOUNT],
+        first_child=told[:, steps.CHILD],
+        feature=told[:, steps.FEATURE],
+        code=told[:, steps.CODE],
+        missing_slot=told[:, steps.SLOT],
+        n_rows=told[:, steps.COUNT],
+        weight=told[:, steps.AMOUNT],
         worth=measure[:, 0],
         step=measure[:, 1],
         peak_bytes=peak_bytes,
+        levels=None if rules.levels is None else _lists(told, listed),
     )
+
+
+def _levels(bins: Bins, levels: BoostLevels | None) -> tuple[HostArray, ...] | None:
+    """How nominal features are split as kernels know it; None where there are none."""
+    if levels is None:
+        return None
+    return bins.is_nominal, levels.n_levels, levels.min_rows, levels.ridge
+
+
+def _lists(told: HostArray, listed: HostArray) -> LevelLists:
+    """The levels that nodes list, node by node."""
+    own = np.flatnonzero(told[:, steps.N_CODES])
+    absent = told[own, steps.ELSEWHERE].astype(SLOT)
+    code, slot = listed.T
+    return LevelLists(own, told[own, steps.N_CODES], absent, code, slot.astype(SLOT))

@@ -11,20 +11,24 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Limits, Search, Whole
+from gputree.backends.contract import LevelLists, Limits, Search, Whole
+from gputree.backends.cpu_levels import way_of
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
 from gputree.backends.workers import Workers
+from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
-from gputree.kernels.cpu import sweep, words
+from gputree.kernels.cpu import sweep, word_levels, words
 from gputree.kernels.cpu.split import FORMULAS
+from gputree.kernels.cpu.word_levels import NO_CHILD
 from gputree.turns import Turns
 
 CHUNK = 2**15  # rows that are listed together, by 16 bits each
 FEATURES_TOGETHER = 64  # whose sums stay in the L2 cache of a core
 ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
 MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
+BY_MEANS = (0, False, True)  # the way that categories are put in order by their means: see way_of
 
 
 def grow(
@@ -38,9 +42,9 @@ def grow(
     """A tree on rows at its root; None where frontiers are quicker."""
     bins = rows.bins
     n_leaves = _most_leaves(limits)
-    if not rows.is_packed or bins.is_nominal.any():
-        return None
-    if n_leaves is None:
+    channels = rows.target.channels
+    is_by_means = all(way_of(channels, rules) == BY_MEANS for rules, _ in search.levels)
+    if not rows.is_packed or not is_by_means or n_leaves is None:
         return None
     if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
         return None
@@ -53,6 +57,17 @@ def grow(
     while len(wave := tree.next()):
         tree.divide(wave)
     return tree.finished()
+
+
+def _levels(bins: Bins, search: Search) -> tuple[HostArray, ...]:
+    """How nominal features are split as kernels know it."""
+    n_levels = bins.n_values.copy()
+    least, ridge = np.ones(len(n_levels), np.int64), np.zeros(len(n_levels))
+    for rules, is_alike in search.levels:
+        if rules.missing == "category":
+            n_levels[is_alike] = bins.n_codes[is_alike]
+        least[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+    return bins.is_nominal, n_levels, least, ridge
 
 
 def _most_leaves(limits: Limits) -> int | None:
@@ -94,6 +109,10 @@ class _Tree:
             "start": np.zeros((1, self.n_chunks), np.int32),
             "count": np.zeros((1, self.n_chunks), np.int32),
         }
+        self.levels = _levels(bins, search) if search.levels else None
+        if self.levels is not None:  # the child of each code, where a node tests categories
+            most = int(bins.n_codes[bins.is_nominal].max())
+            self.field |= {"side": np.zeros((1, most), np.uint8), "absent": np.zeros(1, np.int64)}
         room = rows.layout.lane.room
         self.order = room("order", (self.n_chunks, CHUNK), np.uint16)
         self.hist = room("sums", (n_places, bins.width), np.int64)
@@ -179,6 +198,7 @@ class _Tree:
         self._run(sweep.name_rows, ends, self.order, field["start"], field["count"], leaf)
         feature, code, next_code, missing_slot = field["winner"].T
         return Whole(
+            levels=None if self.levels is None else self._lists(),
             is_inner=is_inner,
             first_child=field["first_child"],
             feature=feature.astype(FEATURE),
@@ -191,6 +211,18 @@ class _Tree:
             sums=field["sums"],
             rows=replace(self.rows, leaf=leaf),
         )
+
+    def _lists(self) -> LevelLists:
+        """The categories that nodes list, node by node."""
+        feature = self.field["winner"][: self.n_nodes, 0]
+        is_divided = self.field["first_child"][: self.n_nodes] >= 0
+        own = np.flatnonzero(is_divided & self.rows.bins.is_nominal[feature])
+        side = self.field["side"][own]
+        at, code = np.nonzero(side != NO_CHILD)
+        n = np.bincount(at, minlength=len(own))
+        slot = side[at, code].astype(SLOT)
+        absent = self.field["absent"][own].astype(SLOT)
+        return LevelLists(own, n, absent, code.astype(np.int32), slot)
 
     def _make_children(self, wave: HostArray) -> HostArray:
         """Number the children of some nodes, with all that is known of them."""
@@ -216,16 +248,27 @@ class _Tree:
 
     def _move(self, wave: HostArray, children: HostArray) -> None:
         """Send rows to children, and count them."""
-        feature, code, _, missing_slot = self.field["winner"][wave].T
+        is_nominal = self.rows.bins.is_nominal[self.field["winner"][wave, 0]]
+        for by_sides in (False, True):
+            own = np.flatnonzero(is_nominal == by_sides)
+            if own.size:
+                self._divide(wave[own], children[::2][own], by_sides=by_sides)
+        self.field["n_rows"][children] = self.field["count"][children].sum(axis=1)
+
+    def _divide(self, nodes: HostArray, left: HostArray, *, by_sides: bool) -> None:
+        """Send rows to children `left` and the next ones, by thresholds or by categories."""
+        feature, code, _, missing_slot = self.field["winner"][nodes].T
         bins = self.rows.bins
+        lists = self.rows.code, self.order, self.field["start"], self.field["count"]
+        n_rows = int(self.field["n_rows"][nodes].sum())
+        if by_sides:
+            side = self.field["side"][nodes]
+            self._run(sweep.divide_by_sides, nodes, left, feature, side, *lists, work=n_rows)
+            return
         n_values = bins.n_values[feature]
         goes_left = (missing_slot == 0) & (bins.n_codes[feature] > n_values)
         exception = np.where(goes_left, n_values, -1)
-        splits = wave, children[::2], feature, code, exception
-        lists = self.order, self.field["start"], self.field["count"]
-        n_rows = int(self.field["n_rows"][wave].sum())
-        self._run(sweep.divide, *splits, self.rows.code, *lists, work=n_rows)
-        self.field["n_rows"][children] = self.field["count"][children].sum(axis=1)
+        self._run(sweep.divide, nodes, left, feature, code, exception, *lists, work=n_rows)
 
     def _tally(self, nodes: HostArray, place: HostArray, above: HostArray) -> None:
         """Sum the rows of some nodes, and take these sums from those of their parents."""
@@ -257,9 +300,17 @@ class _Tree:
             rank = sampling.feature_ranks(field["key"][nodes], n_features)
         score = np.empty(len(nodes))
         winner, left = np.empty((len(nodes), 4), np.int64), np.empty((len(nodes), 2), np.int64)
-        common = bins.offset, bins.n_values, self.ordered, rank, search.n_drawn, self.shape
-        args = field["place"][nodes], self.hist, *common, self.rules, score, winner, left
-        self.workers.run(words.search_hist, len(nodes), *args, work=len(nodes) * self.hist.shape[1])
+        given = field["place"][nodes], self.hist, bins.offset, bins.n_values, self.ordered
+        args = rank, search.n_drawn, self.shape, self.rules, score, winner, left
+        work = len(nodes) * self.hist.shape[1]
+        if self.levels is None:
+            self.workers.run(words.search_hist, len(nodes), *given, *args, work=work)
+        else:
+            side = np.empty((len(nodes), field["side"].shape[1]), np.uint8)
+            absent = np.zeros(len(nodes), np.int64)
+            args = self.levels, *args, side, absent
+            self.workers.run(word_levels.search_hist, len(nodes), *given, *args, work=work)
+            field["side"][nodes], field["absent"][nodes] = side, absent
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
         worth = score
         if search.ridge > 0.0:

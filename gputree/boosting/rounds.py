@@ -10,7 +10,15 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, BoostRules, Data, Margins, Rows
+from gputree.backends.contract import (
+    Backend,
+    BoostLevels,
+    BoostRules,
+    Data,
+    LevelRules,
+    Margins,
+    Rows,
+)
 from gputree.boosting.leaves import Refine
 from gputree.data.bins import Bins
 from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Loss, Slopes
@@ -20,8 +28,10 @@ from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
-from gputree.growth.finish import Finish, finish_boosted, finish_steps, said_weight
+from gputree.growth.finish import Finish, finish_steps, said_weight
 from gputree.growth.rules import Rules
+from gputree.growth.seek import alike
+from gputree.growth.several import finish_rounds
 from gputree.tree.tree import Tree
 
 # Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
@@ -104,6 +114,7 @@ class Rounds:
         """The trees of some rounds by the backend alone; None where it has no way to."""
         recipe, loss, n_features = self.recipe, self.loss, len(self.bins.features)
         is_plain = self.refine is None and recipe.constraints is None
+        is_plain &= recipe.subset_method == "auto"
         if not (isinstance(loss, Loss) and is_plain and self.backend.grows_whole):
             return None
         rules = BoostRules(
@@ -118,6 +129,7 @@ class Rounds:
             ridge=recipe.ridge,
             n_drawn=n_features if recipe.n_drawn is None else min(recipe.n_drawn, n_features),
             budget=recipe.budget,
+            levels=self._levels(),
         )
         numbers = np.arange(number, number + n_rounds)
         tree = (numbers[:, None] * SPAN + np.arange(self.n_outputs)).ravel()
@@ -135,7 +147,28 @@ class Rounds:
             return None
         held = self.backend.bytes_held(self.data, None) + found.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
-        return finish_boosted(found, self.bins, recipe.weight_exponent)
+        return finish_rounds(found, self.bins, recipe.finish, recipe.weight_exponent)
+
+    def _levels(self) -> BoostLevels | None:
+        """How trees split nominal features; None where there are none."""
+        recipe, bins = self.recipe, self.bins
+        if not bins.is_nominal.any():
+            return None
+        levels = LevelRules(
+            formula="between",
+            min_rows=recipe.min_rows_leaf,
+            min_weight=0,
+            missing=recipe.missing,
+            ridge=recipe.ridge + recipe.level_ridge,
+            min_category=recipe.min_rows_category,
+        )
+        n_levels = bins.n_values.copy()
+        min_rows, ridge = np.ones(len(n_levels), np.int64), np.zeros(len(n_levels))
+        if recipe.missing == "category":
+            n_levels[bins.is_nominal] = bins.n_codes[bins.is_nominal]
+        for rules, is_alike in alike(levels, bins, recipe.ridge, recipe.most_whole):
+            min_rows[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+        return BoostLevels(n_levels, min_rows, ridge)
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""

@@ -17,16 +17,17 @@ from gputree.kernels.cpu.winner import (
     SCORE,
     SIDE,
     TRIMMED,
-    best_candidate,
     crown,
     forget,
 )
-from gputree.kernels.cpu.words import LOWER, UPPER
+from gputree.kernels.cpu.word_levels import try_categories
+from gputree.kernels.cpu.words import LOWER, choose
 
 # Columns of `node`: what is known of a node of a growing tree.
 FIRST_CHILD, BEGIN, N_ROWS, DEPTH, WEIGHT, SLOPE, PLACE = range(7)
 TESTED, AT_CODE, IS_LEFT, LOST, LEFT_WEIGHT, LEFT_SLOPE = range(7, 13)  # of its best split
-N_COLUMNS = 13
+LISTED_AT, N_LISTED, ABSENT = range(13, 16)  # of its categories, where it tests some
+N_COLUMNS = 16
 
 penalty = SCALAR.penalty
 
@@ -68,21 +69,6 @@ def take_away(cells, counts, is_counted, less, fewer):
 
 
 @kernel
-def choose(first, last, prefix, total, rules, scratch, best):
-    """The candidate that beats `best`, or -1; prefix[first:last] are words of left children."""
-    prefix, part, slope = prefix[first:last], scratch[0, first:last], scratch[1, first:last]
-    scores = scratch[2, first:last]
-    for i in range(prefix.shape[0]):
-        # Halves of words have 31 bits and a sign: so taken, they become floats by vector code.
-        part[i] = np.int32(prefix[i])
-        slope[i] = np.int32(prefix[i] >> UPPER)
-    ridge, least = rules[0], rules[1]
-    n, weight, steep = prefix.shape[0], np.float64(total[0]), np.float64(total[1])
-    found = best_candidate(n, part, slope, weight, steep, ridge, least, 1.0, best, scores)
-    return found + first if found >= 0 else -1
-
-
-@kernel
 def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, scratch, best, left):
     """Try every split of a feature none of whose values is missing in the node."""
     min_rows, is_counted = rules[2], rules[3]
@@ -101,7 +87,7 @@ def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, sc
         running += cells[code]
         prefix[code] = running
     # A code without rows scores what the one before it does, so a winner has rows.
-    i = choose(first, last, prefix, total, rules, scratch, best)
+    i = choose(first, last, prefix, total, rules[0], rules[1], scratch, best)
     if i >= 0:
         crown(best, scratch[2, i], feature, i, -1, 0)
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
@@ -134,7 +120,7 @@ def try_seen(
             prefix[n_candidates] = running + (lost if side == 1 else 0)
             which[n_candidates] = 2 * seen[i] + side
             n_candidates += 1
-    i = choose(0, n_candidates, prefix, total, rules, scratch, best)
+    i = choose(0, n_candidates, prefix, total, rules[0], rules[1], scratch, best)
     if i >= 0:
         crown(best, scratch[2, i], feature, which[i] >> 1, -1, which[i] & 1)
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
@@ -163,6 +149,18 @@ def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best,
 
 
 @kernel
+def sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells):
+    """List the codes of some rows, and add up words where there are several; returns how many."""
+    for i in range(n):
+        near[i] = codes[row[i]]
+    n_seen = list_codes(near, n, n_codes, bits, seen)
+    if n_seen > 1:
+        for i in range(n):
+            cells[near[i]] += word[i]
+    return n_seen
+
+
+@kernel
 def try_rows(
     feature, row, word, n, codes, n_codes, n_values, total, rules, room, near, bits, cells, counts,
     best, left,
@@ -170,13 +168,9 @@ def try_rows(
     """Try the splits of a feature by the rows of a node; returns the weight of missing values."""
     seen, prefix, which, scratch = room[0], room[1], room[2], room[3]
     is_counted = rules[3]
-    for i in range(n):
-        near[i] = codes[row[i]]
-    n_seen = list_codes(near, n, n_codes, bits, seen)
+    n_seen = sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells)
     if n_seen <= 1:
         return np.int64(0)
-    for i in range(n):
-        cells[near[i]] += word[i]
     if is_counted:
         for i in range(n):
             counts[near[i]] += 1
@@ -196,12 +190,69 @@ def try_rows(
 
 
 @kernel
-def search(
-    own, key, row, word, table, columns, n_drawn, rules, hist, numbers, desk, best, left
+def try_levels(
+    own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left, listed
 ):  # fmt: skip
-    """Find the best split of a node and note it; returns what it gains."""
+    """Try the groups of a nominal feature of a node; returns the weight of missing values.
+
+    If it wins, its categories are listed with their slots.
+    """
+    code, n_codes, offset = table[0], table[1], table[3]
+    seen, near, bits, is_counted = desk[0][0], desk[1], desk[2], rules[3]
+    n_levels = levels[1]
+    sizes, ridges, groups_room = desk[7]
+    n_known, least_size, n, place = n_levels[feature], sizes[feature], own[N_ROWS], own[PLACE]
+    has_missing, size = n_codes[feature] > n_known, n if is_counted else own[WEIGHT]
+    if size < least_size and not has_missing:
+        return np.int64(0)  # all categories would be one
+    cells, counts, n_seen = desk[3], desk[4], 0
+    if place >= 0:
+        cells = hist[place, offset[feature] : offset[feature + 1]]
+        if is_counted:
+            counts = numbers[place, offset[feature] : offset[feature + 1]]
+        for level in range(n_known):
+            if cells[level] != 0:
+                seen[n_seen] = level
+                n_seen += 1
+    else:
+        n_seen = sum_rows(row, word, n, code[feature], n_codes[feature], near, bits, seen, cells)
+        for i in range(n if is_counted and n_seen > 1 else 0):
+            counts[near[i]] += 1
+        if n_seen <= 1:
+            return np.int64(0)
+    n_all = n_seen
+    if place < 0 and seen[n_seen - 1] >= n_known:
+        n_seen -= 1
+    lost = cells[n_known] if has_missing else np.int64(0)
+    n_lost = np.int64(counts[n_known]) if has_missing and is_counted else np.int64(0)
+    wins, absent = try_categories(
+        feature, cells, counts, seen, n_seen, lost, n_lost, least_size, own[WEIGHT:PLACE], n,
+        ridges[feature], rules, groups_room, best, left,
+    )  # fmt: skip
+    if wins:
+        own[N_LISTED], own[ABSENT] = n_seen, absent
+        slot = groups_room[3]
+        for i in range(n_seen):
+            listed[i, 0], listed[i, 1] = seen[i], slot[i]
+    if place < 0:
+        for i in range(n_all):
+            cells[seen[i]] = 0
+            counts[seen[i]] = 0
+    return lost & LOWER
+
+
+@kernel
+def search(
+    own, key, row, word, table, columns, levels, n_drawn, rules, hist, numbers, desk, best, left,
+    listed,
+):  # fmt: skip
+    """Find the best split of a node and note it; returns what it gains.
+
+    `levels` is None where no feature is nominal, or which ones are and how many categories they
+    have. The categories of the node are listed in `listed` where the best split is one of them.
+    """
     code, n_codes, n_values, offset = table
-    room, near, bits, cells, counts, number, turn = desk
+    room, near, bits, cells, counts, number, turn, _ = desk
     n_features = n_values.shape[0]
     first, n, place = own[BEGIN], own[N_ROWS], own[PLACE]
     row, word = row[first:], word[first:]
@@ -220,6 +271,14 @@ def search(
         if not columns[feature]:
             continue
         before = best[TRIMMED]
+        if levels is not None and levels[0][feature]:
+            lost = try_levels(
+                own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left,
+                listed,
+            )  # fmt: skip
+            if best[TRIMMED] > before:
+                own[LOST] = lost
+            continue
         if place >= 0:
             begin, end = offset[feature], offset[feature + 1]
             counted = numbers[place, begin:end] if rules[3] else numbers[0]
@@ -255,5 +314,20 @@ def sort_out(n, codes, split_code, missing_code, missing_left, row, word, other_
         other_row[n_right], other_word[n_right] = own, amount
         n_left += goes_left
         n_right += not goes_left
+    row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
+    return n_left
+
+
+@kernel
+def sort_out_by_sides(n, codes, side_of, row, word, other_row, other_word):
+    """The same where each code has its child, 0 or 1."""
+    n_left, n_right = 0, 0
+    for i in range(n):
+        own, amount = row[i], word[i]
+        goes_right = np.int64(side_of[codes[own]])
+        row[n_left], word[n_left] = own, amount
+        other_row[n_right], other_word[n_right] = own, amount
+        n_left += 1 - goes_right
+        n_right += goes_right
     row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
     return n_left

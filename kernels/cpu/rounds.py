@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from gputree.kernels.cpu import slopes
-from gputree.kernels.cpu.formulas import LOSSES, SCALAR, WIDTHS
+from gputree.kernels.cpu.formulas import SCALAR, WIDTHS
 from gputree.kernels.cpu.grow import enlarged
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.node_search import (
@@ -19,8 +19,10 @@ from gputree.kernels.cpu.node_search import (
     IS_LEFT,
     LEFT_SLOPE,
     LEFT_WEIGHT,
+    LISTED_AT,
     LOST,
     N_COLUMNS,
+    N_LISTED,
     N_ROWS,
     PLACE,
     SLOPE,
@@ -28,32 +30,33 @@ from gputree.kernels.cpu.node_search import (
     WEIGHT,
     search,
     sort_out,
+    sort_out_by_sides,
     take_away,
     tally,
 )
 from gputree.kernels.cpu.sampling import mix
 from gputree.kernels.cpu.split import WORD_BITS
+from gputree.kernels.cpu.steps import (
+    N_TOLD,
+    find_steps,
+    shifted,
+    step_on,
+    sum_leaves,
+    tell,
+    tell_categories,
+)
+from gputree.kernels.cpu.turns import pop, push
 from gputree.kernels.cpu.winner import N_ENTRIES
+from gputree.kernels.cpu.word_levels import make_groups_room
 from gputree.kernels.cpu.words import LOWER, UPPER
 from gputree.kernels.widths import MOST_RIDGE, MOST_WEIGHT
 
 DIRECT_ROWS = 128  # up to here a node is searched straight from its rows
 CELL_BYTES = 12  # of a code in the sums of a node: a word and a count
-
-# Columns of what is told of finished nodes.
-CHILD, FEATURE, CODE, SLOT, COUNT, AMOUNT = range(6)
-N_TOLD = 6
 LEAST_GAIN = 5e-324  # a split gains something
 
 trim = SCALAR.trim
 wide_shift, narrowing = WIDTHS.wide_shift, WIDTHS.narrowing
-newton = LOSSES.newton
-
-
-@kernel
-def shifted(value, shift, most):
-    """A number of the units of the loss in those of integers, but not more than the most."""
-    return min(math.ldexp(value, shift), most)
 
 
 @kernel
@@ -93,49 +96,6 @@ def find_words(weight, is_inside, n_inside, slope, curvature, word):
     return (steep, curved, steep - less, curved - less_curved), total[0]
 
 
-# Whose turn it is: a heap, the highest worth first, and of equal ones the lower node.
-
-
-@kernel
-def comes_before(worth, node, a, b):
-    """Whether one entry of a heap comes before another."""
-    return worth[a] > worth[b] or (worth[a] == worth[b] and node[a] < node[b])
-
-
-@kernel
-def exchange(worth, node, a, b):
-    """Let two entries of a heap change places."""
-    worth[a], worth[b] = worth[b], worth[a]
-    node[a], node[b] = node[b], node[a]
-
-
-@kernel
-def push(worth, node, n, own_worth, own):
-    """Add a node to a heap of `n`."""
-    worth[n], node[n] = own_worth, own
-    at = n
-    while at > 0 and comes_before(worth, node, at, (at - 1) >> 1):
-        exchange(worth, node, at, (at - 1) >> 1)
-        at = (at - 1) >> 1
-
-
-@kernel
-def pop(worth, node, n):
-    """Take the first node off a heap of `n`."""
-    found = node[0]
-    worth[0], node[0] = worth[n - 1], node[n - 1]
-    at, n = 0, n - 1
-    while True:
-        first = at
-        for child in (2 * at + 1, 2 * at + 2):
-            if child < n and comes_before(worth, node, child, first):
-                first = child
-        if first == at:
-            return found
-        exchange(worth, node, at, first)
-        at = first
-
-
 # Trees.
 
 
@@ -155,7 +115,7 @@ def direct_rows(offset):
 
 
 @kernel
-def make_desk(code, n_codes, n_direct):
+def make_desk(code, n_codes, n_direct, has_levels):
     """What the search of a node needs."""
     most, n_features = n_codes.max(), n_codes.shape[0]
     wide = max(most, n_direct)
@@ -171,7 +131,11 @@ def make_desk(code, n_codes, n_direct):
         np.zeros(most, np.int32),
         np.empty(n_features, np.uint64),
         np.empty(n_features, np.int64),
-    )
+        (
+            np.empty(n_features, np.int64), np.empty(n_features),
+            make_groups_room(most if has_levels else 0),
+        ),
+    )  # fmt: skip
 
 
 @kernel
@@ -222,16 +186,33 @@ def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free,
 
 
 @kernel
-def divide(node, here, n_nodes, row, word, table, by_rows, other_row, other_word):
+def set_sides(own, is_left, n_known, levels_of, side_of):
+    """The children of the codes that a node has."""
+    for i in range(own[N_LISTED]):
+        side_of[levels_of[i, 0]] = levels_of[i, 1]
+    side_of[n_known] = 0 if is_left else 1
+
+
+@kernel
+def divide(
+    node, here, n_nodes, row, word, table, levels, listed, side_of, by_rows, other_row, other_word
+):  # fmt: skip
     """Send the rows of a node to two children, which are numbered from `n_nodes` on."""
     code, n_codes, n_values, _ = table
     own = node[here]
     begin, n, feature = own[BEGIN], own[N_ROWS], own[TESTED]
-    missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
-    n_left = sort_out(
-        n, code[feature], own[AT_CODE], missing_code, own[IS_LEFT] == 1, row[begin : begin + n],
-        word[begin : begin + n], other_row, other_word,
-    )  # fmt: skip
+    rows, words = row[begin : begin + n], word[begin : begin + n]
+    is_nominal, n_left = False, 0
+    if levels is not None and levels[0][feature]:
+        is_nominal = True
+        set_sides(own, own[IS_LEFT] == 1, levels[1][feature], listed[own[LISTED_AT] :], side_of)
+        n_left = sort_out_by_sides(n, code[feature], side_of, rows, words, other_row, other_word)
+    if not is_nominal:
+        missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
+        n_left = sort_out(
+            n, code[feature], own[AT_CODE], missing_code, own[IS_LEFT] == 1, rows, words, other_row,
+            other_word,
+        )  # fmt: skip
     if own[LOST] == 0:
         # No row of the node tells where missing values go: to the larger child.
         part, rest = n_left, n - n_left
@@ -251,16 +232,19 @@ def divide(node, here, n_nodes, row, word, table, by_rows, other_row, other_word
 
 @kernel
 def grow(
-    row, word, total, table, columns, key, limits, rules, n_direct, desk, store, node, worth, keys
+    row, word, total, table, columns, levels, key, limits, rules, n_direct, desk, store, node,
+    worth, keys, listed,
 ):  # fmt: skip
-    """Grow a tree on `row`, which is sorted out on the way; returns how many nodes it has.
+    """Grow a tree on `row`, which is sorted out on the way.
+
+    Returns how many nodes it has, the categories that they list, and how many these are.
 
     `rules`: the ridge, the least weight of a child, its least rows and whether those are counted,
     the least weight and the least rows of a node that is split, and the least gain.
     """
     max_depth, max_leaves, n_drawn, by_rows = limits
     is_counted, least_weight, least_rows, least_gain = rules[3], rules[4], rules[5], rules[6]
-    hist, numbers, free, heap_worth, heap_node, other_row, other_word = store
+    hist, numbers, free, heap_worth, heap_node, other_row, other_word, side_of = store
     best, left = np.empty(N_ENTRIES), np.empty(2, np.int64)
     may, needs = np.zeros(2, np.bool_), np.zeros(2, np.bool_)
     n_free = hist.shape[0]
@@ -268,6 +252,7 @@ def grow(
         free[place] = place
     plant(node[0], row.shape[0], total)
     keys[0] = key
+    n_listed = 0
     here, first, n_nodes, n_heap, n_leaves = -1, 0, 1, 0, 1
     while True:
         is_full = n_leaves >= max_leaves >= 0
@@ -288,12 +273,17 @@ def grow(
         for own in range(first, n_nodes):
             if not may[own - first]:
                 continue
+            if n_listed + side_of.shape[0] > listed.shape[0]:
+                listed = enlarged(listed, 2 * listed.shape[0] + side_of.shape[0])
             gain = search(
-                node[own], keys[own], row, word, table, columns, n_drawn, rules, hist, numbers,
-                desk, best, left,
+                node[own], keys[own], row, word, table, columns, levels, n_drawn, rules, hist,
+                numbers, desk, best, left, listed[n_listed:],
             )  # fmt: skip
             if gain > -np.inf and gain >= least_gain:
                 worth[own] = gain
+                if levels is not None and levels[0][node[own, TESTED]]:
+                    node[own, LISTED_AT] = n_listed
+                    n_listed += node[own, N_LISTED]
                 # Without a limit of leaves any order will do, and the latest node's is sparing.
                 turn = trim(gain) if max_leaves >= 0 else np.float64(own)
                 push(heap_worth, heap_node, n_heap, turn, own)
@@ -302,94 +292,18 @@ def grow(
                 free[n_free] = node[own, PLACE]
                 n_free += 1
         if n_heap == 0 or is_full:
-            return n_nodes
+            return n_nodes, listed, n_listed
         here = pop(heap_worth, heap_node, n_heap)
         n_heap -= 1
         n_leaves += 1
         first = n_nodes
-        divide(node, here, first, row, word, table, by_rows, other_row, other_word)
+        divide(
+            node, here, first, row, word, table, levels, listed, side_of, by_rows, other_row,
+            other_word,
+        )  # fmt: skip
         for side in range(2):
             keys[first + side] = mix(keys[here], np.uint64(side))
         n_nodes += 2
-
-
-# From a tree to steps.
-
-
-@kernel
-def sum_leaves(node, n_nodes, row, slope, curvature, sums):
-    """Exact sums of wide slopes and curvatures in each node."""
-    for own in range(n_nodes - 1, -1, -1):
-        steep, curved = np.int64(0), np.int64(0)
-        child = node[own, FIRST_CHILD]
-        if child >= 0:  # children have higher numbers
-            steep, curved = sums[child, 0] + sums[child + 1, 0], sums[child, 1] + sums[child + 1, 1]
-        else:
-            rows = row[node[own, BEGIN] : node[own, BEGIN] + node[own, N_ROWS]]
-            for i in range(rows.shape[0]):
-                steep += np.int64(slope[rows[i]])
-            curved = np.int64(rows.shape[0])
-            if curvature.shape[0] > 0:
-                curved = np.int64(0)
-                for i in range(rows.shape[0]):
-                    curved += np.int64(curvature[rows[i]])
-        sums[own, 0], sums[own, 1] = steep, curved
-
-
-@kernel
-def find_steps(sums, n_nodes, shifts, amounts, step):
-    """What each node adds to a prediction."""
-    rate, most_step, ridge = amounts[0], amounts[1], amounts[4]
-    own_ridge = shifted(ridge, shifts[1], np.inf)
-    for own in range(n_nodes):
-        whole = newton(np.float64(sums[own, 0]), np.float64(sums[own, 1]), own_ridge)
-        far = rate * math.ldexp(whole, shifts[1] - shifts[0])
-        step[own] = min(max(far, -most_step), most_step)
-
-
-@kernel
-def send_down(row, node, table):
-    """The leaf of a row that took no part in a tree."""
-    code, n_values = table[0], table[2]
-    own = 0
-    while node[own, FIRST_CHILD] >= 0:
-        feature = node[own, TESTED]
-        here = np.int64(code[feature, row])
-        goes_left = here <= node[own, AT_CODE]
-        if here == n_values[feature]:
-            goes_left = node[own, IS_LEFT] == 1
-        own = node[own, FIRST_CHILD] + (0 if goes_left else 1)
-    return own
-
-
-@kernel
-def step_on(node, n_nodes, row, n_inside, table, step, added):
-    """Keep what each row's leaf adds to its prediction; row[n_inside:] took no part."""
-    for own in range(n_nodes):
-        if node[own, FIRST_CHILD] < 0:
-            for i in range(node[own, BEGIN], node[own, BEGIN] + node[own, N_ROWS]):
-                added[row[i]] = step[own]
-    for i in range(n_inside, row.shape[0]):
-        added[row[i]] = step[send_down(row[i], node, table)]
-
-
-@kernel
-def tell(node, n_nodes, worth, step, order, told, amounts):
-    """Write the nodes of a finished tree breadth-first: whole numbers, then worth and step."""
-    order[0] = 0
-    end = 1
-    for at in range(n_nodes):
-        own = order[at]
-        child = node[own, FIRST_CHILD]
-        told[at, CHILD], told[at, FEATURE], told[at, CODE], told[at, SLOT] = -1, -1, 0, 0
-        told[at, COUNT], told[at, AMOUNT] = node[own, N_ROWS], node[own, WEIGHT]
-        amounts[at, 0], amounts[at, 1] = 0.0, step[own]
-        if child >= 0:
-            told[at, CHILD], told[at, FEATURE] = end, node[own, TESTED]
-            told[at, CODE], told[at, SLOT] = node[own, AT_CODE], 1 - node[own, IS_LEFT]
-            amounts[at, 0] = worth[own]
-            order[end], order[end + 1] = child, child + 1
-            end += 2
 
 
 @kernel
@@ -413,15 +327,29 @@ def list_rows(is_inside, row):
 
 
 @kernel
-def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
+def set_levels(levels, shift, weight, n_rows, is_counted, sizes, ridges):
+    """Least sizes and ridges of categories in the units of a tree whose rows weigh so much."""
+    least_rows, ridge = levels[2], levels[3]
+    for feature in range(sizes.shape[0]):
+        ridges[feature] = shifted(ridge[feature], shift, MOST_RIDGE)
+        sizes[feature] = least_rows[feature]
+        if least_rows[feature] > 1 and not is_counted:  # the weight that so many rows have
+            mean = np.float64(weight) / np.float64(max(1, n_rows))
+            sizes[feature] = max(1, np.int64(np.ceil(np.float64(least_rows[feature]) * mean)))
+
+
+@kernel
+def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, amounts):
     """Some rounds of boosting; `raw` moves on, (outputs, rows).
 
     `is_inside` says which rows take part, (rounds, rows), or has no rounds where all do; `columns`
-    which ones each tree may test, (trees, features), or has no trees. `limits`: rounds, the largest
-    depth, the most leaves (negative: none), the least rows of a leaf, how many features are drawn.
-    `amounts`: the learning rate, the longest step, the least weight of a leaf, the least gain, the
-    ridge. Returns nodes, their worth and steps, and of each tree its nodes and the shifts of narrow
-    slopes and weights.
+    which ones each tree may test, (trees, features), or has no trees. `levels` is None where no
+    feature is nominal, or which ones are, how many categories they have, the least rows of a
+    category and its ridge. `limits`: rounds, the largest depth, the most leaves (negative: none),
+    the least rows of a leaf, how many features are drawn. `amounts`: the learning rate, the longest
+    step, the least weight of a leaf, the least gain, the ridge. Returns nodes, their worth and
+    steps, of each tree its nodes and the shifts of narrow slopes and weights, and the codes that
+    nodes list with their children.
     """
     n_rounds, max_depth, max_leaves, min_rows, n_drawn = limits
     code, n_codes, n_values, offset = table
@@ -438,7 +366,7 @@ def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
     n_direct = direct_rows(offset)
     n_leaves = most_leaves(n_all, max_depth, max_leaves, min_rows)
     n_places = min(n_leaves + 1, n_all // (n_direct + 1) + 2)
-    desk = make_desk(code, n_codes, n_direct)
+    desk = make_desk(code, n_codes, n_direct, levels is not None)
     store = (
         np.empty((n_places, offset[-1]), np.int64),
         np.empty((n_places, offset[-1]) if is_counted else (1, 1), np.int32),
@@ -447,6 +375,7 @@ def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
         np.empty(n_leaves + 1, np.int64),
         np.empty(n_all, np.uint32),
         np.empty(n_all, np.int64),
+        np.empty(0 if levels is None else n_codes.max() + 1, np.uint8),
     )
     n_room = 2 * n_leaves + 1
     node, sums = np.empty((n_room, N_COLUMNS), np.int64), np.empty((n_room, 2), np.int64)
@@ -454,7 +383,8 @@ def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
     node_keys = np.empty(n_room, np.uint64)
     told, measures = np.zeros((n_room, N_TOLD), np.int64), np.zeros((n_room, 2))
     trees = np.empty((n_rounds * n_outputs, 3), np.int64)
-    n_told = 0
+    listed, codes = np.empty((0, 2), np.int32), np.empty((0, 2), np.int32)
+    n_told, n_listed = 0, 0
     for number in range(n_rounds):
         marks = no_marks if is_inside.shape[0] == 0 else is_inside[number]
         for output in range(n_outputs):
@@ -473,23 +403,33 @@ def run(y, weight, raw, is_inside, table, columns, keys, loss, limits, amounts):
             rules = (
                 ridge, lightest, min_rows, is_counted, 2 * least, max(2, 2 * min_rows), least_gain,
             )  # fmt: skip
-            n_nodes = grow(
+            if levels is not None:
+                sizes, ridges = desk[7][0], desk[7][1]
+                set_levels(levels, shifts[3], whole & LOWER, n_inside, is_counted, sizes, ridges)
+            n_nodes, listed, n_noted = grow(
                 row[:n_inside], own_word[:n_inside], whole, table,
-                columns[tree] if columns.shape[0] > 0 else all_columns, keys[tree],
+                columns[tree] if columns.shape[0] > 0 else all_columns, levels, keys[tree],
                 (max_depth, max_leaves, n_drawn, not weighs or is_counted), rules, n_direct, desk,
-                store, node, worth, node_keys,
+                store, node, worth, node_keys, listed,
             )  # fmt: skip
             sum_leaves(node, n_nodes, row, slope, curvature, sums)
             find_steps(sums, n_nodes, shifts, amounts, step)
-            step_on(node, n_nodes, row, n_inside, table, step, added[output])
+            step_on(node, n_nodes, row, n_inside, table, levels, listed, step, added[output])
             if n_told + n_nodes > told.shape[0]:
                 n_more = 2 * told.shape[0] + n_nodes
                 told, measures = enlarged(told, n_more), enlarged(measures, n_more)
             tell(node, n_nodes, worth, step, order, told[n_told:], measures[n_told:])
+            if levels is not None:
+                n_more = n_listed + n_noted + n_nodes
+                if n_more > codes.shape[0]:
+                    codes = enlarged(codes, 2 * n_more)
+                n_listed = tell_categories(
+                    node, n_nodes, order, table, levels, listed, told[n_told:], codes, n_listed
+                )
             n_told += n_nodes
             trees[tree, 0], trees[tree, 1], trees[tree, 2] = n_nodes, shifts[2], shifts[3]
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output in range(n_outputs):
             for i in range(n_all):
                 raw[output, i] += added[output, i]
-    return told[:n_told], measures[:n_told], trees
+    return told[:n_told], measures[:n_told], trees, codes[:n_listed]

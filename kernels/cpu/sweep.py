@@ -67,6 +67,30 @@ def divide(begin, end, step, node, child, feature, cut, exception, code, order, 
 
 
 @kernel
+def divide_by_sides(begin, end, step, node, child, feature, side, code, order, start, count):
+    """The same where side[k] has the child of each code that node[k] has, 0 or 1."""
+    aside = np.empty(step, order.dtype)
+    for chunk in range(begin, end):
+        for k in range(node.shape[0]):
+            first, n = start[node[k], chunk], count[node[k], chunk]
+            listed, side_of = order[chunk, first : first + n], side[k]
+            codes = code[feature[k], chunk * step : (chunk + 1) * step]
+            n_left, n_right = np.uint64(0), np.uint64(0)
+            for i in range(n):
+                at = listed[i]
+                goes_right = np.uint64(side_of[codes[at]])
+                listed[n_left] = at
+                aside[n_right] = at
+                n_left += np.uint64(1) - goes_right
+                n_right += goes_right
+            for i in range(n_right):
+                listed[n_left + i] = aside[i]
+            left = child[k]
+            start[left, chunk], count[left, chunk] = first, n_left
+            start[left + 1, chunk], count[left + 1, chunk] = first + n_left, n_right
+
+
+@kernel
 def tally(
     begin, end, step, block, node, order, start, count, word, by_row, offset, first_chunk, sums,
 ):  # fmt: skip

@@ -254,6 +254,38 @@ def consider_seen(
 
 
 @kernel
+def choose(first, last, prefix, total, ridge, least, scratch, best):
+    """The candidate that beats `best`, or -1; prefix[first:last] are words of left children."""
+    prefix, part, slope = prefix[first:last], scratch[0, first:last], scratch[1, first:last]
+    scores = scratch[2, first:last]
+    for i in range(prefix.shape[0]):
+        # Halves of words have 31 bits and a sign: so taken, they become floats by vector code.
+        part[i] = np.int32(prefix[i])
+        slope[i] = np.int32(prefix[i] >> UPPER)
+    n, weight, steep = prefix.shape[0], np.float64(total[0]), np.float64(total[1])
+    found = best_candidate(n, part, slope, weight, steep, ridge, least, 1.0, best, scores)
+    return found + first if found >= 0 else -1
+
+
+@kernel
+def try_ordered(feature, cells, n_values, total, ridge, least, seen, scratch, best, left):
+    """Try the thresholds of a feature by its sums; returns the weight of missing values."""
+    lost = cells[n_values] if cells.shape[0] > n_values else np.int64(0)
+    if lost == 0:
+        consider_codes(feature, cells, 0, n_values, total, ridge, least, 1.0, scratch, best, left)
+        return lost
+    n_seen = 0
+    for code in range(n_values):
+        if cells[code] & LOWER > 0:
+            seen[n_seen] = code
+            n_seen += 1
+    consider_seen(
+        feature, cells, 0, seen, n_seen, lost, total, ridge, least, 1.0, scratch, best, left
+    )
+    return lost & LOWER
+
+
+@kernel
 def search_hist(
     begin, end, place, hist, offset, n_values, is_ordered, rank, n_drawn, shape, rules, score,
     winner, left_sums,
@@ -279,28 +311,13 @@ def search_hist(
             feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
             if feature < 0:
                 continue
-            base = offset[feature]
-            lost = np.int64(0)
-            if offset[feature + 1] - base > n_values[feature]:
-                lost = cells[base + n_values[feature]]
             before = best[TRIMMED]
-            if lost == 0:
-                consider_codes(
-                    feature, cells, base, n_values[feature], total, ridge, least, 1.0, scratch,
-                    best, left,
-                )  # fmt: skip
-            else:
-                n_seen = 0
-                for code in range(n_values[feature]):
-                    if cells[base + code] & LOWER > 0:
-                        seen[n_seen] = code
-                        n_seen += 1
-                consider_seen(
-                    feature, cells, base, seen, n_seen, lost, total, ridge, least, 1.0, scratch,
-                    best, left,
-                )  # fmt: skip
+            lost = try_ordered(
+                feature, cells[offset[feature] : offset[feature + 1]], n_values[feature], total,
+                ridge, least, seen, scratch, best, left,
+            )  # fmt: skip
             if best[TRIMMED] > before:
-                missing_weight = lost & LOWER
+                missing_weight = lost
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
 
 

@@ -31,10 +31,10 @@ def table(n_rows=2000, n_features=6, seed=0, missing=0.0):
     return X, signal
 
 
-def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255):
+def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255, nominal=()):
     """The tree by frontiers, and the one by sweeps."""
     backend = CpuBackend(n_threads)
-    bins, data = bin_table(backend, read_table(X), None, max_bins)
+    bins, data = bin_table(backend, read_table(X, categorical_features=nominal), None, max_bins)
     margins = backend.margins(np.zeros((1, len(y))), y.astype(float), None)
     slopes = next(backend.slopes(margins, Loss(formula), takes_part, counts_rows=False))
 
@@ -52,17 +52,28 @@ def described(backend, grown):
     """All that a tree is made of, in the order of its nodes."""
     draft, layout = grown.draft, grown.layout
     inner = layout.node[layout.n_children > 0]
+    by_threshold = inner[~draft.bins.is_nominal[draft.feature[inner]]]
     leaf = backend.leaves(grown.rows)
     return {
         "first_child": layout.first_child,
         "n_rows": draft.n_rows(layout.node),
         "leaf": np.where(leaf >= 0, layout.place[leaf], -1),
         **{name: getattr(draft, name)[layout.node] for name in ("sums", "depth")},
-        **{
-            name: getattr(draft, name)[inner]
-            for name in ("score", "feature", "code", "next_code", "missing_slot")
-        },
+        **{name: getattr(draft, name)[inner] for name in ("score", "feature", "missing_slot")},
+        **{name: getattr(draft, name)[by_threshold] for name in ("code", "next_code")},
+        "slots": draft.slots(inner),
     }
+
+
+def with_categories(n_rows=3000):
+    """Numbers, and columns of three and of many categories, some cells missing."""
+    X, signal = table(n_rows, 4, missing=0.05)
+    rng = np.random.default_rng(2)
+    many = (90 * rng.random(n_rows) ** 2).astype(int)
+    few = rng.integers(0, 3, n_rows)
+    own = np.stack([many, few], axis=1).astype(float)
+    own[rng.random(own.shape) < 0.1] = np.nan
+    return np.concatenate([X, own], axis=1), signal + many * 7 % 5 + 2.0 * (few == 1)
 
 
 def assert_same(trees, least=20):
@@ -144,6 +155,26 @@ def test_any_small_table(seed, n_rows, n_features, max_leaves):
     X, signal = table(n_rows, n_features, seed, missing=0.2)
     rules = Rules("between", max_depth=5, max_leaves=max_leaves, splits_without_gain=False)
     assert_same(both(X, signal, rules, "squared"), least=0)
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"ridge": 9e5, "level_ridge": 9e6, "min_category": 2 * 10**7, "most_whole": 32},
+        {"missing": "category"},
+        {"n_drawn": 2, "seed": 4, "min_category": 10**7},
+        {"columns": np.array([True, False, False, True, True, False])},
+    ],
+    ids=["ridges and rare ones", "missing", "draw", "columns"],
+)
+def test_categories(growth, rules):
+    X, signal = with_categories()
+    own = Rules("between", splits_without_gain=False, **GROWTH[growth], **rules)
+    takes_part = np.random.default_rng(1).random(len(X)) < 0.8
+    trees = both(X, signal > 2, own, takes_part=takes_part, nominal=[4, 5])
+    assert (trees[0]["feature"] >= 4).sum() > 3
+    assert_same(trees, least=10)
 
 
 def test_places_for_sums_are_found_where_many_nodes_are_divided_in_vain(monkeypatch):
