@@ -152,6 +152,12 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
         # Imported here: nobody without a GPU should pay for it.
         handle = _loaded("gputree.backends.cuda_device").open_device(place)
         return _loaded("gputree.backends.cuda").CudaBackend(handle)
+    return _array_backend(name, place)
+
+
+@cache
+def _array_backend(name: str, place: str) -> Backend:
+    """One for all fits and predictions: it keeps nothing but what it has learnt of trees."""
     return ArrayBackend(open_library(name, place), name)
 
 
