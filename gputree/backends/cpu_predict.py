@@ -29,6 +29,13 @@ MOST_COLUMNS = int(predict_many.COLUMN) + 1
 MOST_NEAR = 4096  # words of a tree that leave room for codes in the cache nearest to a core
 
 
+def is_loaded(n_trees: int) -> bool:
+    """Whether kernels that walk so many trees have been compiled, or loaded, in this process."""
+    many = predict_many.sum_leaves, predict_many.walked_sum_leaves, predict_many.leaves_of
+    kernels = (predict.apply, predict.walk) if n_trees == 1 else many
+    return any(getattr(kernel, "signatures", True) for kernel in kernels)
+
+
 def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     """Where each row ends in one tree."""
     check_tree_walk(tree, table)

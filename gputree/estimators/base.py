@@ -420,6 +420,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             self.backend,
             n_jobs=self.n_jobs,
             n_cells=table.n_rows * table.n_features,
+            n_trees=n_trees,
             n_walks=table.n_rows * n_trees,
         ).backend
 
