@@ -8,6 +8,7 @@ and `row_scan` (the search for splits, in sums and from rows).
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,7 +47,7 @@ from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.sparse import dense
-from gputree.data.table import Column, Table
+from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, Target
 from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria, losses
@@ -68,6 +69,8 @@ class ArrayBackend(ByFrontiers):
         self._losses = losses.compile_for(array_code.as_it_is, operations)
         self._scanner = Scanner(library, formulas)
         self._row_scanner = RowScanner(library, formulas)
+        # Kept as long as the trees are, which predict many times and never change.
+        self._plans: WeakKeyDictionary[Tree | Stack, array_walk.Plan] = WeakKeyDictionary()
 
     # Values to codes.
 
@@ -260,11 +263,16 @@ class ArrayBackend(ByFrontiers):
         return node_of_each(self._lib, rows)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
-        return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
+        if tree not in self._plans:
+            self._plans[tree] = array_walk.Plan.of(self._lib, Stack.of([tree]))
+        leaf = np.empty(table.n_rows, np.int64)
+        for rows, _, end in self._walk(self._plans[tree], table):
+            leaf[rows] = self._lib.to_host(end)[0]
+        return leaf
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
         leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
-        for rows, trees, end in self._walk(stack, table):
+        for rows, trees, end in self._walk(self._plan(stack), table):
             leaf[rows, trees] = self._lib.to_host(end).T - stack.root[trees]
         return leaf
 
@@ -272,16 +280,27 @@ class ArrayBackend(ByFrontiers):
         xp, width = self._lib.xp, stack.width
         total = self._put(np.tile(np.asarray(start, np.float64), (table.n_rows, 1)))
         value = self._put(stack.value)
-        for rows, trees, end in self._walk(stack, table):
+        for rows, trees, end in self._walk(self._plan(stack), table):
             for number, first in enumerate(stack.column[trees].tolist()):
                 own = total[rows, first : first + width]
                 total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
         return self._lib.to_host(total)
 
-    def _walk(self, stack: Stack, table: Table) -> Iterator[tuple[slice, slice, Array]]:
-        return array_walk.walk(
-            self._lib, stack, table, lambda column: self._values(table.columns[column])
-        )
+    def _plan(self, stack: Stack) -> array_walk.Plan:
+        if stack not in self._plans:
+            self._plans[stack] = array_walk.Plan.of(self._lib, stack)
+        return self._plans[stack]
+
+    def _walk(self, plan: array_walk.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
+        def read(used: HostArray) -> Array:
+            whole = whole_matrix(table.columns)
+            if isinstance(whole, np.ndarray):
+                return self._put(np.ascontiguousarray(whole.T[used]))
+            xp = self._lib.xp
+            columns = (self._values(table.columns[at]) for at in used.tolist())
+            return xp.stack([xp.astype(column, xp.float64) for column in columns])
+
+        return array_walk.walk(self._lib, plan, table.n_rows, read)
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None

@@ -41,7 +41,7 @@ from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
-from gputree.backends.cpu_values import CpuValues, as_matrix, floats
+from gputree.backends.cpu_values import CpuValues
 from gputree.backends.host_codes import host_codes
 from gputree.backends.levels import tables_of
 from gputree.backends.row_lists import at_roots
@@ -369,10 +369,8 @@ class CpuBackend:
         return cpu_attribute.attribute(self._workers, stack, table, owner, background)
 
     def walker(self, table: Table) -> Walk:
-        arrays = [floats(column) for column in table.columns]
-        matrix = as_matrix(arrays)
         # Several values of a row are asked for, so they lie together.
-        return partial(self._descend, np.stack(arrays, axis=1) if matrix is None else matrix)
+        return partial(self._descend, cpu_predict.matrix_of(table))
 
     def _descend(self, matrix: HostArray, ways: Ways, row: HostArray, node: HostArray) -> HostArray:
         node = node.copy()

@@ -12,11 +12,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gputree.arrays import to_numpy
 from gputree.backends.cpu_rows import LEAST_ROWS
-from gputree.backends.cpu_values import as_matrix, floats
+from gputree.backends.cpu_values import as_matrix, floats, readable
 from gputree.backends.door import check_outputs, check_tree_walk, check_walk
 from gputree.backends.workers import Workers
-from gputree.data.table import Table
+from gputree.data.table import Table, whole_matrix
 from gputree.dtypes import STAY, HostArray
 from gputree.kernels.cpu import predict, predict_many
 from gputree.runs import begins, owners, within
@@ -27,6 +28,13 @@ from gputree.tree.tree import Tree
 MOST_CUTS = int(predict_many.HIGHEST) - 1  # of a feature; its codes are 0 .. n_cuts, or HIGHEST
 MOST_COLUMNS = int(predict_many.COLUMN) + 1
 MOST_NEAR = 4096  # words of a tree that leave room for codes in the cache nearest to a core
+
+
+def is_loaded(n_trees: int) -> bool:
+    """Whether kernels that walk so many trees have been compiled, or loaded, in this process."""
+    many = predict_many.sum_leaves, predict_many.walked_sum_leaves, predict_many.leaves_of
+    kernels = (predict.apply, predict.walk) if n_trees == 1 else many
+    return any(getattr(kernel, "signatures", True) for kernel in kernels)
 
 
 def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
@@ -111,6 +119,7 @@ class Walked:
 
 # Kept as long as the stack is, since a model predicts many times.
 _PACKED: WeakKeyDictionary[Stack, list[Coded | Walked]] = WeakKeyDictionary()
+_NEEDS_VALUES: WeakKeyDictionary[Tree, bool] = WeakKeyDictionary()
 
 
 def _parts(stack: Stack, table: Table) -> Iterator[tuple[Coded | Walked, HostArray, HostArray]]:
@@ -149,16 +158,24 @@ def matrix_of(table: Table) -> HostArray:
 def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
     """A matrix (rows, columns) of values, and the column of each feature that is used."""
     place = np.arange(table.n_features)
-    arrays = [floats(column) for column in table.columns]
-    matrix = as_matrix(arrays)
-    if matrix is None:
-        matrix = np.stack([arrays[feature] for feature in used.tolist()], axis=1)
-        place[used] = np.arange(len(used))
-    return matrix, place
+    whole = whole_matrix(table.columns)
+    if whole is not None:
+        return readable(to_numpy(whole)), place
+    if all(column.levels is None for column in table.columns):
+        matrix = as_matrix([floats(column) for column in table.columns])
+        if matrix is not None:
+            return matrix, place
+    place[used] = np.arange(len(used))
+    chosen = [floats(table.columns[feature]) for feature in used.tolist()]
+    return np.stack(chosen, axis=1), place
 
 
 def _needs_values(tree: Tree) -> bool:
-    return bool((tree.category_start >= 0).any() or (tree.missing_slot == STAY).any())
+    found = _NEEDS_VALUES.get(tree)
+    if found is None:
+        found = bool((tree.category_start >= 0).any() or (tree.missing_slot == STAY).any())
+        _NEEDS_VALUES[tree] = found
+    return found
 
 
 def _pack(stack: Stack) -> Iterator[Coded | Walked]:

@@ -12,12 +12,19 @@ from gputree.backends.cpu_lists import NONE, Listing, page_table
 from gputree.data.bins import FeatureBins, midpoint
 from gputree.data.cuts import LISTED_ROWS, distinct
 from gputree.data.number_line import Buckets, bucket_in, bucket_of, table_length
-from gputree.data.table import Column
+from gputree.data.table import Column, whole_matrix
 from gputree.dtypes import MISSING_LEVEL, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.cpu import coding
 
 SIDES = "below", "above"  # of a cut
+
+
+def readable(matrix: HostArray) -> HostArray:
+    """The matrix as kernels take it: they are compiled for arrays that are not written to."""
+    view = matrix.view()
+    view.setflags(write=False)
+    return view
 
 
 def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
@@ -53,6 +60,9 @@ class CpuValues:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "CpuValues":
+        whole = whole_matrix(columns)
+        if whole is not None:
+            return cls([readable(to_numpy(whole))])
         arrays = [floats(column) for column in columns]
         matrix = as_matrix(arrays)
         return cls([array[:, None] for array in arrays] if matrix is None else [matrix])

@@ -36,6 +36,10 @@ class Library:
         """Sum `weight` (or 1) into int64 cells; exact while every sum is below 2**53."""
         raise NotImplementedError
 
+    def take(self, array: Array, index: Array) -> Array:
+        """The items of a vector at `index`."""
+        return self.xp.take(array, index)
+
     def replaced(self, array: Array, index: Array, values: Array) -> Array:
         """A copy of a vector with other values at `index`."""
         out = self.copy(array)
@@ -73,6 +77,9 @@ class NumpyLibrary(Library):
     def adopt(self, array: Array) -> Array:
         return np.ascontiguousarray(to_numpy(array))
 
+    def take(self, array: Array, index: Array) -> Array:
+        return array[index]  # of few items, three times as fast as the function
+
     def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
         return np.bincount(index, weights=weight, minlength=length).astype(np.int64, copy=False)
 
@@ -97,6 +104,9 @@ class StrictLibrary(NumpyLibrary):
 
     def from_host(self, array: HostArray) -> Array:
         return self.xp.asarray(np.array(array))
+
+    def take(self, array: Array, index: Array) -> Array:
+        return self.xp.take(array, index)
 
     def count(self, index: Array, length: int, weight: Array | None = None) -> Array:
         host_weight = None if weight is None else self.to_host(weight)

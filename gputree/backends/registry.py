@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from gputree import kernels
 from gputree.backends.array import ArrayBackend
 from gputree.backends.contract import Backend
 from gputree.backends.libraries import open_library
@@ -32,6 +34,16 @@ COLD_CELLS = 2_000_000
 # that it takes to load the kernels.
 LOADED_WALKS = 100
 COLD_WALKS = 2_000_000
+# Where kernels lie compiled on the disk, half a second loads them: what NumPy needs for so many
+# cells or walks. What a process has done before counts, too, so that one that fits many small
+# tables loads kernels, and never has spent more than twice the time of the better choice.
+KEPT_CELLS = 500_000
+KEPT_WALKS = 1_000_000
+LEVEL_CELLS = 10  # cells of numbers that take NumPy as long as one of categories
+# Walks that NumPy makes while the kernels of predictions are loaded, and nothing else: those of a
+# single tree, and those of many.
+TREE_WALKS = 2_000
+STACK_WALKS = 100_000
 GPU_CELLS = 10_000_000  # from which a GPU is looked for; a guess: no GPU has been measured yet
 _REMEDY = {
     "cuda": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
@@ -40,6 +52,9 @@ _REMEDY = {
     "cupy": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
     "array_api_strict": "pip install array-api-strict",
 }
+
+
+_spent = 0.0  # by NumPy in this process, of what loading takes
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,7 @@ def choose(
     *,
     n_jobs: int | None = None,
     n_cells: int = 0,
+    n_level_cells: int = 0,
     n_trees: int = 1,
     n_walks: int | None = None,
     data_on: int | None = None,
@@ -63,8 +79,9 @@ def choose(
     """The backend for `device` and `backend` as an estimator takes them.
 
     What is asked for and cannot be had is an error; only "auto" chooses freely, by the number of
-    cells of the table, by how many trees will be grown on it, or how many walks of a row down a
-    tree predict it, and by the CUDA device that holds it, if one does.
+    cells of the table and of those of categories, by how many trees will be grown on it, or how
+    many walks of a row down one of `n_trees` predict it, by what there is of compiled kernels, and
+    by the CUDA device that holds the table, if one does.
     """
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
@@ -82,7 +99,10 @@ def choose(
         if has_gpu:
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
             return Choice(_open("cuda", "cuda:0", n_threads), reason)
-    name, reason = _for_cpu(n_cells, n_trees, n_walks)
+    if n_walks is None:
+        name, reason = _for_fit(n_cells, n_level_cells, n_trees)
+    else:
+        name, reason = _for_walks(n_walks, n_trees)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
 
 
@@ -96,17 +116,62 @@ def thread_count(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _for_cpu(n_cells: int, n_trees: int, n_walks: int | None) -> tuple[str, str]:
+def _for_fit(n_cells: int, n_level_cells: int, n_trees: int) -> tuple[str, str]:
     """NumPy for little work; compiled kernels once they pay for being loaded."""
-    amount, loaded, cold = n_cells * n_trees, LOADED_CELLS, COLD_CELLS
-    work = f"{n_cells:,} cells" if n_trees == 1 else f"{n_cells:,} cells in {n_trees:,} trees"
-    if n_walks is not None:
-        amount, loaded, cold = n_walks, LOADED_WALKS, COLD_WALKS
-        work = f"{n_walks:,} walks down a tree"
-    least = loaded if "gputree.backends.cpu" in sys.modules else cold
-    if amount < least:
+    amount = (n_cells + (LEVEL_CELLS - 1) * n_level_cells) * n_trees
+    work = f"{n_cells:,} cells"
+    if n_level_cells:
+        work += f", {n_level_cells:,} of them of categories,"
+    if n_trees > 1:
+        work += f" in {n_trees:,} trees"
+    if "gputree.backends.cpu" in sys.modules:
+        return _by_amount(work, amount, LOADED_CELLS)
+    if not _are_kept():
+        return _by_amount(work, amount, COLD_CELLS)
+    return _by_amount(work, amount, KEPT_CELLS, counts_earlier=True)
+
+
+def _for_walks(n_walks: int, n_trees: int) -> tuple[str, str]:
+    """The same for predictions."""
+    work = f"{n_walks:,} walks down a tree"
+    if "gputree.backends.cpu" not in sys.modules:
+        if not _are_kept():
+            return _by_amount(work, n_walks, COLD_WALKS)
+        return _by_amount(work, n_walks, KEPT_WALKS, counts_earlier=True)
+    if _loaded("gputree.backends.cpu_predict").is_loaded(n_trees):
+        return _by_amount(work, n_walks, LOADED_WALKS)
+    most = TREE_WALKS if n_trees == 1 else STACK_WALKS
+    return _by_amount(work, n_walks, most, counts_earlier=True)
+
+
+def _by_amount(
+    work: str, amount: int, least: int, *, counts_earlier: bool = False
+) -> tuple[str, str]:
+    """NumPy below so much work, if what it has done before counts, together with that."""
+    global _spent
+    if amount >= least:
+        return "numba", f"{work} are enough for compiled kernels"
+    if not counts_earlier:
         return "numpy", f"{work} are fewer than the {least:,} that compiled kernels need"
-    return "numba", f"{work} are enough for compiled kernels"
+    if _spent + amount / least >= 1:
+        _spent = 0.0
+        return "numba", f"{work} after earlier ones are enough for compiled kernels"
+    _spent += amount / least
+    return "numpy", (
+        f"{work} and earlier ones are fewer than the {least:,} that compiled kernels need"
+    )
+
+
+@cache
+def _are_kept() -> bool:
+    """Whether trees have been grown by compiled kernels of this Python, which are on the disk."""
+    source = Path(kernels.__path__[0]) / "cpu" / "grow.py"
+    folders = [source.parent / "__pycache__"]
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        folders = [each for each in Path(chosen).glob(f"{source.parent.name}_*") if each.is_dir()]
+    version = "".join(map(str, sys.version_info[:2]))
+    kept = [path for folder in folders for path in folder.glob(f"grow.grow-*.py{version}*.nbi")]
+    return any(path.stat().st_mtime >= source.stat().st_mtime for path in kept)
 
 
 def _look_for_gpu(n_cells: int) -> tuple[bool, str]:
@@ -152,6 +217,12 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
         # Imported here: nobody without a GPU should pay for it.
         handle = _loaded("gputree.backends.cuda_device").open_device(place)
         return _loaded("gputree.backends.cuda").CudaBackend(handle)
+    return _array_backend(name, place)
+
+
+@cache
+def _array_backend(name: str, place: str) -> Backend:
+    """One for all fits and predictions: it keeps nothing but what it has learnt of trees."""
     return ArrayBackend(open_library(name, place), name)
 
 

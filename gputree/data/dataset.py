@@ -91,10 +91,12 @@ class Dataset:
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         whole, _ = whole_weights(self.sample_weight)
         size = table.n_rows, table.n_features, n_trees
-        with self._timed(size, device, backend, n_jobs, place) as timed:
+        schema = Schema.of(table)
+        n_levels = table.n_features - schema.levels.count(None)
+        with self._timed(size, device, backend, n_jobs, place, n_levels) as timed:
             self.bins, self.data = bin_table(timed, table, whole, max_bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
-        self.schema = replace(Schema.of(table), has_missing=has_missing)
+        self.schema = replace(schema, has_missing=has_missing)
 
     @contextmanager
     def _timed(
@@ -104,12 +106,22 @@ class Dataset:
         backend: str | None,
         n_jobs: int | None,
         place: int | None = None,
+        n_levels: int = 0,
     ) -> Iterator[Any]:
-        """The backend that is to cut and code so many rows and features for trees, with a clock."""
+        """The backend that is to cut and code so many rows and features for trees, with a clock.
+
+        `n_levels` of the features are of categories.
+        """
         n_rows, n_features, n_trees = size
         n_cells = n_rows * n_features
         choice = choose(
-            device, backend, n_jobs=n_jobs, n_cells=n_cells, n_trees=n_trees, data_on=place
+            device,
+            backend,
+            n_jobs=n_jobs,
+            n_cells=n_cells,
+            n_level_cells=n_rows * n_levels,
+            n_trees=n_trees,
+            data_on=place,
         )
         self.n_rows, self.backend, self.reason = n_rows, choice.backend, choice.reason
         timed = Timed(choice.backend)

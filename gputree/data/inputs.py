@@ -24,7 +24,7 @@ from gputree.data.kinds import (
 )
 from gputree.data.schema import Schema
 from gputree.data.sparse import sparse_columns
-from gputree.data.table import Column, Kind, Table
+from gputree.data.table import Column, Kind, MatrixColumns, Table
 from gputree.dtypes import MAX_FEATURES, MAX_ROWS, Array, HostArray
 
 
@@ -58,6 +58,8 @@ def read_table(
     if isinstance(X, Table):
         check_shape(X.n_rows, X.n_features, like)
         return X
+    if _is_plain(X):
+        return _read_host_array(X, categorical_features, like)
     frame = open_frame(X)
     if frame is not None:
         check_shape(frame.n_rows, len(frame.names), like)
@@ -69,6 +71,13 @@ def read_table(
     if _is_device_array(X):
         return _read_device_array(X, categorical_features, like)
     return _read_host_array(X, categorical_features, like)
+
+
+def _is_plain(X: Any) -> bool:
+    """True for a matrix of numbers, of which nothing need be asked; asking is most of the work
+    where few rows are predicted.
+    """
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "biuf" and X.size > 0
 
 
 def _opened(X: Any) -> Any:
@@ -93,6 +102,8 @@ def _flags(
 ) -> Flags:
     if like is None:
         return categorical_flags(categorical_features, names, is_named)
+    if like.kinds.count(Kind.NUMERIC) == len(like.kinds):  # quick, even for very many columns
+        return (False,) * len(like.kinds)
     return tuple(kind != Kind.NUMERIC for kind in like.kinds)
 
 
@@ -108,8 +119,24 @@ def _read_columns(source: Source, flags: Flags, like: Schema | None) -> Table:
 
 def _read_matrix(values: Array, names: tuple[str, ...]) -> Table:
     """The columns of a 2-D array of float32 or float64, as views."""
-    columns = (Column(name, Kind.NUMERIC, values[:, at]) for at, name in enumerate(names))
-    return Table(tuple(columns), values.shape[0])
+    return Table(MatrixColumns(values, names), values.shape[0])
+
+
+def _read_numbers(
+    values: HostArray, names: tuple[str, ...], flags: Flags, like: Schema | None
+) -> Table:
+    """The columns of a 2-D array of numbers, as views; some are flagged as categories."""
+    found = {}
+    for at in np.flatnonzero(flags).tolist() if any(flags) else ():
+        cells = host_cells(values[:, at])
+        found[at] = (
+            new_column(cells, names[at], at, True)
+            if like is None
+            else known_column(cells, like, at)
+        )
+    # Integers stored by rows take several times as long to cast column by column.
+    matrix = values.astype(real_dtype(values.dtype), copy=False)
+    return Table(MatrixColumns(matrix, names, found), len(values))
 
 
 def _array_names(n_features: int, like: Schema | None) -> tuple[str, ...]:
@@ -178,16 +205,17 @@ def _read_sparse(X: Any, categorical_features: CategoricalFeatures, like: Schema
 def _read_host_array(
     X: Any, categorical_features: CategoricalFeatures, like: Schema | None
 ) -> Table:
-    _refuse_structured(X)
-    known = ~np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
-    values = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    known, values = None, X
+    if not _is_plain(X):
+        _refuse_structured(X)
+        known = ~np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
+        values = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     n_rows, n_features = values.shape
     check_shape(n_rows, n_features, like)
     names = _array_names(n_features, like)
     flags = _flags(categorical_features, like, names, is_named=False)
-    if values.dtype.kind in "biuf" and known is None and True not in flags:
-        # Integers stored by rows take several times as long to cast column by column.
-        return _read_matrix(values.astype(real_dtype(values.dtype), copy=False), names)
+    if values.dtype.kind in "biuf" and known is None:
+        return _read_numbers(values, names, flags, like)
     source = Source(names, n_rows, _array_cells(values, known))
     return _read_columns(source, flags, like)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gputree.data.cells import Categories, Cells, Refused, Values, renumber
 from gputree.data.schema import Schema
 from gputree.data.table import Column, Kind
-from gputree.dtypes import MAX_BINS, MISSING_LEVEL, HostArray
+from gputree.dtypes import LEVEL, MAX_BINS, MISSING_LEVEL, HostArray
 
 CategoricalFeatures: TypeAlias = npt.ArrayLike | None
 Flags: TypeAlias = tuple[bool | None, ...]  # whether a column is categorical; None: by its dtype
@@ -216,12 +216,16 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
                 "convert it to numbers in the way the fitted data was."
             )
         return Column(name, Kind.NUMERIC, _numbers(cells, label))
-    categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
     kind, unknown = schema.kinds[position], schema.unknown
     if kind is Kind.ORDINAL and unknown == "majority":
         unknown = "missing"  # a number after the last would lie above every threshold
-    number = _onto(categories, levels, label, unknown)
-    return Column(name, kind, number, levels)
+    found = None
+    if isinstance(cells, Values) and unknown != "error":
+        found = _among_numbers(cells, levels, unknown)
+    if found is None:
+        categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
+        found = _onto(categories, levels, label, unknown)
+    return Column(name, kind, found, levels)
 
 
 def _is_number(level: Any) -> bool:
@@ -232,6 +236,26 @@ def _as_numbers(categories: Categories) -> HostArray:
     """What categories of numbers stand for, where the column was one of numbers at fit."""
     value = np.array([*categories.levels, np.nan], np.float64)
     return value[np.where(categories.number == MISSING_LEVEL, len(value) - 1, categories.number)]
+
+
+def _among_numbers(cells: Values, levels: tuple[Any, ...], if_unknown: str) -> HostArray | None:
+    """What `_onto` gives where values and levels are numbers of one kind, found by bisection.
+
+    None for all others: other kinds of numbers may be equal to the eye alone, as 2**53 + 1 and its
+    float are, and levels that a user has declared may be in any order.
+    """
+    values = cells.values
+    if values.dtype.kind not in "if" or not 0 < len(levels) <= len(values):
+        return None
+    if set(map(type, levels)) != {int if values.dtype.kind == "i" else float}:
+        return None
+    level = np.array(levels)
+    if level.dtype.kind != values.dtype.kind or not (level[1:] > level[:-1]).all():
+        return None
+    place = np.minimum(np.searchsorted(level, values), len(level) - 1)
+    other = MISSING_LEVEL if if_unknown == "missing" else len(levels)
+    number = np.where(level[place] == values, place, other)
+    return np.where(cells.known_rows(), number, MISSING_LEVEL).astype(LEVEL)
 
 
 def _onto(

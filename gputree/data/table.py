@@ -3,9 +3,10 @@
 Knows nothing of where a table came from (`inputs` does) nor of codes (`bins` does).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, overload
 
 from gputree.dtypes import Array
 
@@ -29,12 +30,51 @@ class Column:
 
 
 @dataclass(frozen=True)
+class MatrixColumns(Sequence[Column]):
+    """The columns of a matrix, each made when it is asked for: a tree tests few of very many."""
+
+    matrix: Array  # (rows, columns) float32 or float64
+    names: tuple[str, ...]
+    categories: Mapping[int, Column] = field(default_factory=dict)  # by position, in its stead
+
+    @overload
+    def __getitem__(self, at: int) -> Column: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Column]: ...
+
+    def __getitem__(self, at: int | slice) -> Column | Sequence[Column]:
+        if isinstance(at, slice):
+            places = range(len(self.names))[at]
+            chosen = {
+                here: self.categories[place]
+                for here, place in enumerate(places)
+                if place in self.categories
+            }
+            return MatrixColumns(self.matrix[:, at], self.names[at], chosen)
+        place = range(len(self.names))[at]
+        if place in self.categories:
+            return self.categories[place]
+        return Column(self.names[place], Kind.NUMERIC, self.matrix[:, place])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
 class Table:
     """Columns of equal length, all of one array library and on one device."""
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     n_rows: int
 
     @property
     def n_features(self) -> int:
         return len(self.columns)
+
+
+def whole_matrix(columns: Sequence[Column]) -> Array | None:
+    """The matrix of numbers that these are all columns of, where they are told to be."""
+    if isinstance(columns, MatrixColumns) and not columns.categories:
+        return columns.matrix
+    return None

@@ -420,6 +420,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             self.backend,
             n_jobs=self.n_jobs,
             n_cells=table.n_rows * table.n_features,
+            n_trees=n_trees,
             n_walks=table.n_rows * n_trees,
         ).backend
 
@@ -458,9 +459,24 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
 def checked(estimator: BaseEstimator, X: Any) -> Any:
     """X, if an estimator can make a prediction of it."""
     not_coded(X)
+    if _has_nothing_to_check(estimator, X):
+        return X
     if len(getattr(X, "shape", ())) == 2:
         validate_data(estimator, X, reset=False, skip_check_array=True)
     return X
+
+
+def _has_nothing_to_check(estimator: BaseEstimator, X: Any) -> bool:
+    """Whether X is a nameless matrix as wide as at a fit without names, as most are.
+
+    Looking for the names of its columns would take as long as the prediction of a few rows.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def like(X: Any, result: HostArray) -> Array:

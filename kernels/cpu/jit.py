@@ -7,6 +7,7 @@ from contextlib import suppress
 from numba import njit
 from numba.core import config, event
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from gputree.kernels.undisturbed import undisturbed
 
@@ -36,7 +37,11 @@ class Cache(FunctionCache):
     def load_overload(self, sig, target_context):
         """What is kept for a signature, or None."""
         try:
-            return super().load_overload(sig, target_context)
+            # numba's own method would import, and register, all that it can compile. Machine code
+            # asks for the runtime alone; who compiles brings the compiler up to date himself.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception as error:  # unpickling damaged files raises whatever it meets
             problem = error
         try:

@@ -1,12 +1,14 @@
 """Which backend a user gets, why, and what is said where none can be had."""
 
+import os
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gputree import RandomForestRegressor
-from gputree.backends import cpu, registry
+from gputree.backends import cpu, cpu_predict, registry
 from gputree.backends.registry import choose, thread_count
 from gputree.data.inputs import read_table
 from gputree.errors import BackendUnavailable
@@ -23,6 +25,20 @@ def machine(monkeypatch):
     return pretend
 
 
+@pytest.fixture
+def process(monkeypatch):
+    """Pretend what of the kernels is loaded or on the disk, in a process that has done nothing."""
+
+    def pretend(*, is_loaded=False, can_walk=True, is_kept=False):
+        loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
+        monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
+        monkeypatch.setattr(registry, "_are_kept", lambda: is_kept)
+        monkeypatch.setattr(registry, "_spent", 0.0)
+        monkeypatch.setattr(cpu_predict, "is_loaded", lambda n_trees: can_walk)
+
+    return pretend
+
+
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 @pytest.mark.parametrize(
     ("is_loaded", "n_cells", "name", "reason"),
@@ -35,10 +51,9 @@ def machine(monkeypatch):
     ],
 )
 def test_the_cpu_is_used_by_numpy_until_compiled_kernels_pay(
-    monkeypatch, device, is_loaded, n_cells, name, reason
+    process, device, is_loaded, n_cells, name, reason
 ):
-    loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
-    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
+    process(is_loaded=is_loaded)
     choice = choose(device, n_cells=n_cells)
     assert (choice.backend.name, choice.backend.device) == (name, "cpu")
     assert choice.reason.startswith(reason)
@@ -220,8 +235,8 @@ def test_a_gpu_library_without_a_driver_sees_no_gpu(monkeypatch):
     assert registry._cuda_devices("cupy") == 3
 
 
-def test_many_trees_make_compiled_kernels_worth_loading(monkeypatch):
-    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules={}))
+def test_many_trees_make_compiled_kernels_worth_loading(process):
+    process()
     assert choose(n_cells=20_000, n_trees=99).backend.name == "numpy"
     choice = choose(n_cells=20_000, n_trees=100)
     assert choice.backend.name == "numba"
@@ -237,18 +252,65 @@ def test_many_trees_make_compiled_kernels_worth_loading(monkeypatch):
         (False, 2_000_000, "numba"),
     ],
 )
-def test_predictions_are_as_much_work_as_walks_down_trees(monkeypatch, is_loaded, n_walks, name):
-    loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
-    monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
+def test_predictions_are_as_much_work_as_walks_down_trees(process, is_loaded, n_walks, name):
+    process(is_loaded=is_loaded)
     choice = choose(n_cells=5, n_walks=n_walks)
     assert choice.backend.name == name
     assert f"{n_walks:,} walks down a tree are " in choice.reason
+
+
+def test_kernels_on_the_disk_are_loaded_once_a_process_has_done_as_much_without_them(process):
+    process(is_kept=True)
+    said = [choose(n_cells=200_000).reason.partition(";")[0] for _ in range(3)]
+    fewer = "200,000 cells and earlier ones are fewer than the 500,000 that compiled kernels need"
+    assert said == [
+        fewer,
+        fewer,
+        "200,000 cells after earlier ones are enough for compiled kernels",
+    ]
+
+
+def test_cells_of_categories_are_more_work_without_kernels(process):
+    process(is_kept=True)
+    assert choose(n_cells=60_000, n_level_cells=48_000).backend.name == "numpy"
+    choice = choose(n_cells=60_000, n_level_cells=49_000)
+    assert choice.backend.name == "numba"
+    assert "60,000 cells, 49,000 of them of categories, are enough" in choice.reason
+
+
+def test_what_was_done_before_does_not_make_anybody_compile(process):
+    process(is_kept=False)
+    assert {choose(n_cells=1_999_999).backend.name for _ in range(9)} == {"numpy"}
+
+
+@pytest.mark.parametrize(("n_trees", "least"), [(1, 2_000), (50, 100_000)])
+def test_few_rows_do_not_wait_for_the_kernels_of_predictions(process, n_trees, least):
+    process(is_loaded=True, can_walk=False)
+    names = [choose(n_trees=n_trees, n_walks=least // 2).backend.name for _ in range(2)]
+    assert names == ["numpy", "numba"]
+    process(is_loaded=True, can_walk=False)
+    assert choose(n_trees=n_trees, n_walks=least).backend.name == "numba"
+
+
+def test_kernels_on_the_disk_are_seen_without_loading_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not registry._are_kept.__wrapped__()
+    folder = tmp_path / "cpu_0123abcd"
+    folder.mkdir()
+    (folder / "grow.grow-1.py20.nbi").touch()  # of another Python
+    assert not registry._are_kept.__wrapped__()
+    index = folder / f"grow.grow-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi"
+    index.touch()
+    assert registry._are_kept.__wrapped__()
+    os.utime(index, (0, 0))  # of older source
+    assert not registry._are_kept.__wrapped__()
 
 
 def test_a_forest_is_predicted_by_compiled_kernels_for_its_many_trees(monkeypatch):
     X = np.arange(60.0).reshape(30, 2)
     forest = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
     table = read_table(X, like=forest.schema_)
+    monkeypatch.setattr(cpu_predict, "is_loaded", lambda n_trees: n_trees == 3)
     monkeypatch.setattr(registry, "LOADED_WALKS", 90)
     assert forest._backend_for(table).name == "numba"
     monkeypatch.setattr(registry, "LOADED_WALKS", 91)

@@ -1,7 +1,10 @@
 """Compiling: with and without a place for machine code, and its time."""
 
 import errno
+import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numba
@@ -60,6 +63,42 @@ def test_a_kernel_compiles_where_its_machine_code_cannot_be_kept(folder, monkeyp
     monkeypatch.setattr(FunctionCache, "save_overload", refuse)
     with pytest.warns(UserWarning, match="cannot be written, so every process compiles it again"):
         assert jit.kernel(add_one)(1) == 2
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from gputree.kernels.cpu.jit import kernel
+
+@kernel
+def total(values):
+    room = np.zeros(len(values))
+    for i in range(len(values)):
+        room[i] = values[i]
+    return room.sum()
+
+@kernel
+def twice(value):
+    return 2 * value
+
+found = total(np.arange(4.0))
+print(found, "numba.np.random.generator_methods" in sys.modules)
+if len(sys.argv) > 1:
+    print(twice(21))
+"""
+
+
+def test_kernels_are_loaded_without_the_compiler_and_others_still_compile(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    place = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def say(*args):
+        command = [sys.executable, str(program), *args]
+        return subprocess.run(command, env=place, capture_output=True, text=True, check=True).stdout
+
+    assert say() == "6.0 True\n"
+    assert say("more") == "6.0 False\n42\n"
 
 
 def test_an_interrupt_leaves_the_compiler_to_its_work():
