@@ -1,7 +1,7 @@
 """Categories that only rows without weight have: no fit on the table counts them.
 
-They keep their codes, because a later fit may give such a row a weight; but what depends on how many
-categories a column has, or on the number of one of them, goes by the others.
+They keep their codes, because a later fit may give such a row a weight; but what depends on how
+many categories a column has, or on the number of one of them, goes by the others.
 """
 
 from collections.abc import Sequence
