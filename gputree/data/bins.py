@@ -37,6 +37,10 @@ class FeatureBins:
     below: HostArray  # (cuts,) largest training value under each cut
     above: HostArray  # (cuts,) smallest training value over each cut
     has_missing: bool
+    # Without categories that only rows without weight have: (codes,) the number of each, and how
+    # many there are. None where every code counts.
+    number: HostArray | None = None
+    n_categories: int | None = None
 
     @cached_property
     def cut(self) -> HostArray:
@@ -65,6 +69,18 @@ class Bins:
     @cached_property
     def n_values(self) -> HostArray:
         return np.array([feature.n_values for feature in self.features], np.int64)
+
+    @cached_property
+    def n_categories(self) -> HostArray:
+        """Codes that stand for values, without categories that only rows without weight have."""
+        counted = [f.n_values if f.n_categories is None else f.n_categories for f in self.features]
+        return np.array(counted, np.int64)
+
+    @cached_property
+    def number(self) -> HostArray:
+        """The number of each code of a feature, by its place in a histogram."""
+        own = [np.arange(f.n_codes) if f.number is None else f.number for f in self.features]
+        return np.concatenate(own)
 
     @cached_property
     def is_nominal(self) -> HostArray:

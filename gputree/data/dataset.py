@@ -23,6 +23,7 @@ from gputree.data.stream import Stream
 from gputree.data.stream_codes import StreamReader, code_stream, encode
 from gputree.data.table import Table
 from gputree.data.target import whole_weights
+from gputree.data.weightless import Weightless
 from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
 from gputree.files.many import Paths, check_formats, open_files
@@ -68,6 +69,7 @@ class Dataset:
     schema: Schema
     bins: Bins
     data: Any
+    n_weighted: int  # rows that have a weight
 
     def __init__(
         self,
@@ -90,11 +92,15 @@ class Dataset:
         self.feature_names = _get_feature_names(X)
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         whole, _ = whole_weights(self.sample_weight)
+        self.n_weighted = table.n_rows if whole is None else int(np.count_nonzero(whole))
         size = table.n_rows, table.n_features, n_trees
         schema = Schema.of(table)
         n_levels = table.n_features - schema.levels.count(None)
         with self._timed(size, device, backend, n_jobs, place, n_levels) as timed:
-            self.bins, self.data = bin_table(timed, table, whole, max_bins)
+            bins, self.data = bin_table(timed, table, whole, max_bins)
+        weightless = Weightless(schema.levels, whole)
+        weightless.look(table)
+        self.bins = weightless.numbered(bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
         self.schema = replace(schema, has_missing=has_missing)
 
@@ -211,6 +217,7 @@ class Dataset:
         self.feature_names = np.asarray(stream.features, dtype=object)
         self.sample_weight = stream.read_weights(n_rows)
         whole, _ = whole_weights(self.sample_weight)
+        self.n_weighted = n_rows if whole is None else int(np.count_nonzero(whole))
         with self._timed((n_rows, n_features, 1), device, backend, n_jobs) as timed:
             reader = StreamReader(stream, n_rows, verbose=verbose)
             coded = code_stream(timed, reader, categorical_features, whole, max_bins, folder)

@@ -15,6 +15,7 @@ from gputree.data.schema import Schema
 from gputree.data.stream import Answers, Features, Stream
 from gputree.data.stream_cuts import Counts, by_blocks, neighbours_of
 from gputree.data.table import Kind, Table
+from gputree.data.weightless import Weightless
 from gputree.dtypes import HostArray
 from gputree.progress import Progress
 
@@ -92,8 +93,9 @@ def code_stream(
     found = iter(neighbours_of(backend, sweep, features.numeric, plans, weight) if plans else ())
     bins = Bins(tuple(_bins_of(schema, at, found) for at in range(n_features)))
     data = backend.reserve(n_features, n_rows, most_codes(schema.levels, max_bins), folder)
-    encode(backend, reader.tables(schema, None, "coding"), bins, data)
-    return Coded(schema, bins, data, answers.all())
+    weightless = Weightless(schema.levels, weight)
+    encode(backend, _looked_at(reader.tables(schema, None, "coding"), weightless), bins, data)
+    return Coded(schema, weightless.numbered(bins), data, answers.all())
 
 
 def _bins_of(schema: Schema, at: int, found: Iterator[tuple[HostArray, HostArray]]) -> FeatureBins:
@@ -102,6 +104,14 @@ def _bins_of(schema: Schema, at: int, found: Iterator[tuple[HostArray, HostArray
         return level_bins(name, kind, levels, schema.has_missing[at])
     below, above = next(found)
     return FeatureBins(name, Kind.NUMERIC, None, below, above, schema.has_missing[at])
+
+
+def _looked_at(
+    tables: Iterator[tuple[int, Table]], weightless: Weightless
+) -> Iterator[tuple[int, Table]]:
+    for first, table in tables:
+        weightless.look(table, first)
+        yield first, table
 
 
 def encode(

@@ -60,7 +60,8 @@ def content_order(growing: Growing, weight: HostArray | None = None) -> HostArra
     key = np.zeros(len(row), np.uint64)
     for feature in range(dataset.n_features):
         code = backend.codes_of(rows, row, np.full(len(row), feature))
-        key = sampling.mix(key, code.astype(np.uint64))
+        number = dataset.bins.number[dataset.bins.offset[feature] + code]
+        key = sampling.mix(key, number.astype(np.uint64))
     answers = growing.answers[row].reshape(len(row), -1)
     for output in answers.T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target

@@ -389,8 +389,9 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         return Constraints(way, is_of_means=True) if way.any() and not has_one_class else None
 
     def _ratio(self, dataset: Dataset) -> RatioRules:
-        n_levels = np.array([len(levels or ()) for levels in dataset.schema.levels])
-        has_few = n_levels < MANY_LEVELS * dataset.n_rows
+        n_declared = np.array([len(levels or ()) for levels in dataset.schema.levels])
+        n_levels = np.minimum(n_declared, dataset.bins.n_categories)
+        has_few = n_levels < MANY_LEVELS * dataset.n_weighted
         in_average = has_few if has_few.any() else None
         return RatioRules(self.mdl_correction, in_average, self.min_gap)
 

@@ -168,7 +168,8 @@ class RandomSplits:
         value, upper = self._cut(key, codes, feature)
         in_groups = self.is_nominal[feature][codes.pair]
         if in_groups.any():
-            upper = np.where(in_groups, _random_groups(key, codes), upper)
+            own = self.bins.number[self.bins.offset[feature[codes.pair]] + codes.code]
+            upper = np.where(in_groups, _random_groups(key, codes, own), upper)
         child = np.full(len(at), STAY, SLOT)
         if self.missing != "known":
             child[:] = _side_of_missing(key, codes, upper)[pair]
@@ -263,9 +264,9 @@ class Codes:
         return found
 
 
-def _random_groups(key: HostArray, codes: Codes) -> HostArray:
-    """Which levels go to child 1."""
-    number = mix(key[codes.pair], codes.code.astype(np.uint64))
+def _random_groups(key: HostArray, codes: Codes, own: HostArray) -> HostArray:
+    """Which levels go to child 1, by the number of each among its own."""
+    number = mix(key[codes.pair], own.astype(np.uint64))
     upper = (number >> np.uint64(63)).astype(bool)
     n_upper = np.bincount(codes.pair[upper], minlength=len(codes.n))
     alike = (n_upper == 0) | (n_upper == codes.n)

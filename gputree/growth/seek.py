@@ -86,7 +86,7 @@ class Seeker:
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
         self.nominal = np.flatnonzero(is_nominal)
         self.is_ordered = ~is_nominal
-        self.has_many = bins.n_values > FEW_LEVELS
+        self.has_many = bins.n_categories > FEW_LEVELS
         self.alike = alike(levels, bins, ridges[0], most_whole)
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
@@ -371,7 +371,7 @@ def alike(
     Few levels have the ridge of thresholds; up to `most_whole` of them are told from one another
     however few rows they have.
     """
-    few, whole = bins.n_values <= FEW_LEVELS, bins.n_values <= most_whole
+    few, whole = bins.n_categories <= FEW_LEVELS, bins.n_categories <= most_whole
     found: dict[LevelRules, HostArray] = {}
     for is_few, is_whole in ((False, False), (False, True), (True, False), (True, True)):
         rules = levels

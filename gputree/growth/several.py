@@ -15,7 +15,7 @@ from gputree.tree.tree import Tree
 
 # What a tree tells of the tests of its nodes, where their lists of categories begin, and these.
 TESTS = ("kind", "threshold", "missing_slot")
-LIST_START, LISTS = "level_start", ("level_slot",)
+LIST_START, LISTS = "category_start", ("category", "category_slot")
 
 
 def finish_rounds(found: Boosted, bins: Bins, how: Finish, exponent: int) -> list[Tree]:

@@ -3,17 +3,21 @@
 python -m tests.fuzz 1234                  # the case of a number
 python -m tests.fuzz some.json             # a case that is kept
 python -m tests.fuzz --from 0 --to 2000    # a search; prints finds as they come
+python -m tests.fuzz --files --to 2000     # the same among mutated model files
+
+A search that is stopped says how far it came.
 """
 
 import argparse
 import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
-from tests.fuzz import cases, draws, ways
+from tests.fuzz import cases, draws, pool, ways
 
 
 def shorter(case):
@@ -69,13 +73,36 @@ def show(case):
 def search(first, last):
     """Try the cases of many numbers."""
     n_cases = n_tried = n_found = 0
-    for seed in range(first, last):
+    for seed in until_stopped(range(first, last)):
         case = draws.draw(seed)
         said, tried = ways.problems(case, ways.drawn_ways(seed))
         n_cases, n_tried, n_found = n_cases + 1, n_tried + tried, n_found + bool(said)
         if said:
             print(f"{seed} {case.estimator} {case.n_rows} rows: {said}", flush=True)
-    print(f"{n_cases} tables, {n_tried} comparisons, {n_found} tables with a difference")
+    print(
+        f"{n_cases} tables from {first} on, {n_tried} comparisons, "
+        f"{n_found} tables with a difference"
+    )
+
+
+def search_files(first, last):
+    """Try the mutated model files of many numbers."""
+    found = pool.Found()
+    for how in until_stopped(pool.each_of(first, last - first, found)):
+        if how:
+            print(how, flush=True)
+    print(f"{found.counts.total()} mutated model files from {first} on: {dict(found.counts)}")
+
+
+def until_stopped(steps):
+    """The steps until the process is asked to end; not within one, where a fit might catch that."""
+    asked = []
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: asked.append(True))
+    for step in steps:
+        yield step
+        if asked:
+            break
 
 
 def main():
@@ -83,8 +110,11 @@ def main():
     parser.add_argument("case", nargs="?")
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--to", dest="last", type=int, default=0)
+    parser.add_argument("--files", action="store_true")
     asked = parser.parse_args()
-    if asked.case is None:
+    if asked.files:
+        search_files(asked.first, asked.last)
+    elif asked.case is None:
         search(asked.first, asked.last)
     elif asked.case.isdigit():
         show(draws.draw(int(asked.case)))

@@ -114,7 +114,7 @@ SPACE = {
         "loss": ["squared_error", "absolute_error", "huber", "quantile", "poisson"],
         "alpha": [0.9, 0.5, 0.1],
     },
-    "RuleSetClassifier": {"confidence": [0.25, 0.1], "selection": ["description_length", "errors"]},
+    "RuleSetClassifier": {"confidence": [0.25, 0.1], "selection": ["description_length", "greedy"]},
 }
 
 

@@ -171,8 +171,6 @@ def without_rows_of_no_weight(case, right):
         return None
     if case.params.get("class_weight"):
         return None  # balanced classes are counted by rows, as in scikit-learn
-    if _pools_categories(case):
-        return None  # how many categories a column has depends on all of its rows
     kept = [row for row, w in enumerate(case.weight) if w > 0]
     if {case.y[row] for row in kept} != set(case.y) and case.is_classifier:
         return None  # a class would be missing
@@ -226,7 +224,8 @@ def from_a_data_frame(case, right):
         return None
     X = case.X()
     names = [f"c{place}" for place in range(X.shape[1])]
-    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+    # A square matrix has either shape to polars, unless it is told.
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names, orient="row")):
         found = fitted(case.model(backend="numpy"), frame, case.target(), *_weights(case))
         if found.error is not None:
             return f"raised {found.mark}"
