@@ -64,15 +64,19 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Which features may be tested on one path from a root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
         Weights of the classes.
-    early_stopping : bool, default=False
-        Whether to stop when the loss on other rows does not get smaller any more: those given to
-        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
-    validation_fraction : float, default=0.1
-        The share of the rows that early stopping holds out.
+    early_stopping : bool or 'auto', default=False
+        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
+        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
+        where there are more than 10,000 rows, or others are given.
+    scoring : 'loss', str, function or None, default='loss'
+        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
+        of model, X and y of which more is better, or None for what `score` says.
+    validation_fraction : float or None, default=0.1
+        The share of the rows that early stopping holds out; None looks at the rows that trees see.
     n_iter_no_change : int, default=10
-        How many rounds without a smaller loss end a fit.
+        How many rounds without a smaller loss, or a higher score, end a fit.
     tol : float, default=1e-7
-        What a loss must get smaller by to count.
+        What a loss or score must change by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     min_samples_category : int or 'auto', default='auto'
@@ -106,7 +110,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, where there are such rows.
+        The mean loss on other rows after each round, or what `scoring` says of them, where there
+        are such rows.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
@@ -144,8 +149,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        early_stopping: bool | str = False,
+        scoring: Any = "loss",
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -177,6 +183,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.interaction_cst = interaction_cst
         self.class_weight = class_weight
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -319,15 +326,19 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         searched on the host then, which takes longer.
     interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
         Which features may be tested on one path from a root to a leaf.
-    early_stopping : bool, default=False
-        Whether to stop when the loss on other rows does not get smaller any more: those given to
-        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
-    validation_fraction : float, default=0.1
-        The share of the rows that early stopping holds out.
+    early_stopping : bool or 'auto', default=False
+        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
+        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
+        where there are more than 10,000 rows, or others are given.
+    scoring : 'loss', str, function or None, default='loss'
+        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
+        of model, X and y of which more is better, or None for what `score` says.
+    validation_fraction : float or None, default=0.1
+        The share of the rows that early stopping holds out; None looks at the rows that trees see.
     n_iter_no_change : int, default=10
-        How many rounds without a smaller loss end a fit.
+        How many rounds without a smaller loss, or a higher score, end a fit.
     tol : float, default=1e-7
-        What a loss must get smaller by to count.
+        What a loss or score must change by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     min_samples_category : int or 'auto', default='auto'
@@ -359,7 +370,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, where there are such rows.
+        The mean loss on other rows after each round, or what `scoring` says of them, where there
+        are such rows.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, missing_, backend_, device_
@@ -401,8 +413,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         max_features: int | float | str | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        early_stopping: bool | str = False,
+        scoring: Any = "loss",
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -434,6 +447,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol

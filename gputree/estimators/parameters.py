@@ -77,6 +77,12 @@ def truth(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: True or False is needed")
 
 
+def truth_or(name: str, value: Any, word: str) -> None:
+    """Check a switch that may also be left to a rule."""
+    if not (isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == word)):
+        raise ValueError(f"{name}={value!r}: True, False or {word!r} is needed")
+
+
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
     if is_whole(value) and value >= low:

@@ -34,6 +34,8 @@ OURS = {
     ],
 }
 
+THEIRS = SimpleNamespace(**vars(sklearn.ensemble))  # what scikit-learn has under these names
+
 used: set[str] = set()  # names of ours that the test at hand has used
 
 
