@@ -19,6 +19,8 @@ from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.export.plan import EXPONENTIAL, IDENTITY, LOGISTIC, SOFTMAX
 from gputree.formulas import LOSSES as FORMULAS
 
+LOGARITHMIC = ("poisson", "gamma")  # losses whose trees add up to a logarithm
+
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     """Gradient boosting for classes.
@@ -292,10 +294,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The number of rounds.
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
-        others; 'quantile'; 'poisson' for counts, whose logarithm the trees add up to. A function of
-        y and the predictions so far returns the slope and the curvature of a loss for each row, and
-        as a third, if it is to be watched by early stopping, the loss itself; trees then start
-        from 0.
+        others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
+        the trees add up to. A function of y and the predictions so far returns the slope and the
+        curvature of a loss for each row, and as a third, if it is to be watched by early stopping,
+        the loss itself; trees then start from 0.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
     learning_rate : float, default=0.1
@@ -305,11 +307,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     max_leaf_nodes : int or None, default=None
         With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
     min_samples_leaf : int, default=1
-        The least number of rows in a leaf. More than 1 takes some more time for 'poisson', for
-        functions and where rows have weights.
+        The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
+        'gamma', functions and where rows have weights.
     min_child_weight : float, default=20.0
         The least curvature of the loss in a leaf: its weight, so its number of rows where they have
-        none, but for 'poisson' and functions.
+        none, but for 'poisson', 'gamma' and functions.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
     l2_regularization : float, default=1.0
@@ -393,6 +395,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         "huber",
         "quantile",
         "poisson",
+        "gamma",
     )
 
     def __init__(
@@ -465,7 +468,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> Array:
-        """What the trees add up to for each row; its exponential for 'poisson'."""
+        """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
         return like(X, self._answer(self._raw(X)))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -474,10 +477,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
             yield like(X, self._answer(raw))
 
     def _link(self) -> str:
-        return EXPONENTIAL if self.loss == "poisson" else IDENTITY
+        return EXPONENTIAL if self.loss in LOGARITHMIC else IDENTITY
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(FORMULAS.exp(raw[0]) if self.loss == "poisson" else raw[0])
+        return np.asarray(FORMULAS.exp(raw[0]) if self.loss in LOGARITHMIC else raw[0])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -499,7 +502,12 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
             raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
         if self.loss == "poisson" and ((target < 0).any() or not target.any()):
             raise ValueError(
-                f"{name} has negative values, or is 0 everywhere; loss='poisson' is for counts"
+                f"loss='poisson' requires non-negative y and sum(y) > 0. {name} has negative "
+                "values, or is 0 everywhere"
+            )
+        if self.loss == "gamma" and (target <= 0).any():
+            raise ValueError(
+                f"loss='gamma' requires strictly positive y. {name} has values that are not above 0"
             )
         return target
 

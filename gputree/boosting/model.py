@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
-from gputree.boosting.rounds import Recipe, Rounds
+from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, places
 from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
-from gputree.data.table import Table
+from gputree.data.slopes import Loss
+from gputree.data.table import Kind, Table
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Run, shown
@@ -171,6 +172,19 @@ class GradientBoosting(Stopping):
         """How many rounds the model has."""
         check_is_fitted(self)
         return self._n_steps()
+
+    @property
+    def is_categorical_(self) -> HostArray | None:
+        """Which columns hold categories, (n_features,); None where none does."""
+        check_is_fitted(self)
+        found = np.array([kind is not Kind.NUMERIC for kind in self.schema_.kinds])
+        return found if found.any() else None
+
+    @property
+    def max_features_(self) -> int:
+        """How many features are tried at each node."""
+        check_is_fitted(self)
+        return parameters.n_drawn(self.max_features, self.n_features_in_)
 
     @property
     def feature_importances_(self) -> HostArray:
@@ -344,12 +358,14 @@ class GradientBoosting(Stopping):
         assert isinstance(run, BoostRun)
         assert run.named is not None
         dataset = run.growing.dataset
-        found = read_constraints(self.monotonic_cst, self.interaction_cst, dataset)
+        ways, groups = self.monotonic_cst, self.interaction_cst
+        found = read_constraints(ways, groups, dataset, type(self).__name__)
         if found is None or not found.monotone.any():
             return found
         if run.trees_a_step > 1:
             raise ValueError(
-                "monotonic_cst: probabilities of several classes cannot all rise; use two classes"
+                "monotonic constraints are not supported for multiclass classification: "
+                "probabilities of several classes cannot all rise; use two classes"
             )
         if run.named.refine is not None:
             raise ValueError(
@@ -377,7 +393,7 @@ class GradientBoosting(Stopping):
             y,
             run.weight,
             raw,
-            named.loss if run.own is None else run.own.objective(y),
+            self._objective(run),
             self._recipe(run),
             named.refine,
             inside,
@@ -395,6 +411,13 @@ class GradientBoosting(Stopping):
                 number += 1
                 for tree in trees:
                     yield Member(tree), error
+
+    def _objective(self, run: BoostRun) -> Loss | Objective:
+        """Who tells slopes: the backend by the name of the loss, or a function."""
+        assert run.named is not None
+        if run.own is not None:
+            return run.own.objective(run.target)
+        return run.named.loss if run.named.slopes is None else run.named.slopes(run.target)
 
     def _first_sums(self, run: BoostRun, inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""

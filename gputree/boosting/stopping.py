@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import check_scoring
@@ -23,6 +23,8 @@ MANY_ROWS = 10_000  # above which early_stopping="auto" stops, as in scikit-lear
 
 class Stopping(Ensemble):
     """Boosting that may stop when rows that no tree has seen are not predicted better any more."""
+
+    STEPS: ClassVar[str] = "n_iter_"
 
     early_stopping: bool | str
     scoring: Any

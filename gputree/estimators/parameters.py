@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an 
 # node are one together.
 FEWEST_ROWS = 10
 MOST_WHOLE = 32
+
+OLD_NAMES = {"friedman_mse": "squared_error"}  # of criteria, that scikit-learn gives up
 
 # Ways to split, and to deal with values that are missing or were not seen at fit.
 WAYS = {
@@ -122,6 +125,18 @@ def n_drawn(value: Any, n_features: int) -> int:
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
         "or None is needed"
     )
+
+
+def warn_of_old_name(criterion: Any) -> None:
+    """Tell who makes an estimator that scikit-learn gives up the name of a criterion."""
+    if isinstance(criterion, str) and criterion in OLD_NAMES:
+        now = OLD_NAMES[criterion]
+        warnings.warn(
+            f"criterion={criterion!r} chooses the same splits as {now!r} and is deprecated in "
+            f"scikit-learn; use criterion={now!r}",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 class TreeSeed(int):

@@ -22,7 +22,7 @@ def initializer(theirs):
     """An `__init__` with the parameters and defaults of a class of scikit-learn."""
     signature = inspect.signature(theirs.__init__)
 
-    def __init__(self, *args, **kwargs):  # noqa: N807
+    def __init__(self, *args, **kwargs):
         given = signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         for name, value in list(given.arguments.items())[1:]:
@@ -44,7 +44,7 @@ class Translated:
     histogram_budget = None
     device = "auto"
     backend = None
-    n_jobs = None
+    n_jobs = 1  # tables of tests are small
 
     def _rounds(self):
         """The trees of each round, one an output."""
@@ -64,6 +64,28 @@ class Hist(Translated):
     def alpha(self):
         """The quantile, where there is one."""
         return 0.5 if self.quantile is None else self.quantile
+
+    def fit(self, X, y, sample_weight=None, **others):
+        """Fit, and tell errors in their words."""
+        self._seen = X, y, sample_weight
+        try:
+            return super().fit(X, y, sample_weight, **others)
+        except ValueError as error:
+            raise type(error)(str(error).replace("n_estimators", "max_iter")) from error
+
+    @property
+    def train_score_(self):
+        """The score after each round; there are none without early stopping."""
+        is_kept = len(self.validation_score_) > 0
+        return -np.array(list(self.staged_loss(*self._seen))) if is_kept else np.empty(0)
+
+    @property
+    def validation_score_(self):
+        """The score after each round, of which more is better."""
+        try:
+            return super().validation_score_ * (-1.0 if self.scoring == "loss" else 1.0)
+        except AttributeError:
+            return np.empty(0)
 
     def _raw_predict(self, X):
         return self._raw(X).T
@@ -97,7 +119,6 @@ class Classic(Translated):
     categorical_features = None
     scoring = "loss"
     n_estimators_ = property(lambda self: self.n_iter_)
-    early_stopping = property(lambda self: self.n_iter_no_change is not None)
 
     def fit(self, X, y, sample_weight=None, monitor=None):
         """Fit, with the names of GradientBoosting*."""
@@ -113,10 +134,14 @@ class Classic(Translated):
             super().fit(X, y, sample_weight, callbacks=monitor and [self._told(monitor)])
         finally:
             self.n_iter_no_change = patience
-        self.train_score_ = np.array(list(self.staged_loss(X, y, sample_weight)))
-        if self.loss == "squared_error" or len(getattr(self, "classes_", ())) == 2:
-            self.train_score_ *= 2.0  # they do not halve these two
+        self._seen = X, y, sample_weight
         return self
+
+    @property
+    def train_score_(self):
+        """The loss after each round; of squares and of two classes, theirs is not the half."""
+        is_whole = self.loss == "squared_error" or len(getattr(self, "classes_", ())) == 2
+        return np.array(list(self.staged_loss(*self._seen))) * (2.0 if is_whole else 1.0)
 
     def _told(self, monitor):
         return lambda done: monitor(done.number, self, {})
