@@ -19,6 +19,8 @@ from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.export.plan import EXPONENTIAL, IDENTITY, LOGISTIC, SOFTMAX
 from gputree.formulas import LOSSES as FORMULAS
 
+LOGARITHMIC = ("poisson", "gamma")  # losses whose trees add up to a logarithm
+
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     """Gradient boosting for classes.
@@ -64,15 +66,19 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Which features may be tested on one path from a root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
         Weights of the classes.
-    early_stopping : bool, default=False
-        Whether to stop when the loss on other rows does not get smaller any more: those given to
-        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
-    validation_fraction : float, default=0.1
-        The share of the rows that early stopping holds out.
+    early_stopping : bool or 'auto', default=False
+        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
+        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
+        where there are more than 10,000 rows, or others are given.
+    scoring : 'loss', str, function or None, default='loss'
+        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
+        of model, X and y of which more is better, or None for what `score` says.
+    validation_fraction : float or None, default=0.1
+        The share of the rows that early stopping holds out; None looks at the rows that trees see.
     n_iter_no_change : int, default=10
-        How many rounds without a smaller loss end a fit.
+        How many rounds without a smaller loss, or a higher score, end a fit.
     tol : float, default=1e-7
-        What a loss must get smaller by to count.
+        What a loss or score must change by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     min_samples_category : int or 'auto', default='auto'
@@ -106,7 +112,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, where there are such rows.
+        The mean loss on other rows after each round, or what `scoring` says of them, where there
+        are such rows.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
@@ -144,8 +151,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        early_stopping: bool | str = False,
+        scoring: Any = "loss",
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -177,6 +185,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.interaction_cst = interaction_cst
         self.class_weight = class_weight
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -285,10 +294,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The number of rounds.
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
-        others; 'quantile'; 'poisson' for counts, whose logarithm the trees add up to. A function of
-        y and the predictions so far returns the slope and the curvature of a loss for each row, and
-        as a third, if it is to be watched by early stopping, the loss itself; trees then start
-        from 0.
+        others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
+        the trees add up to. A function of y and the predictions so far returns the slope and the
+        curvature of a loss for each row, and as a third, if it is to be watched by early stopping,
+        the loss itself; trees then start from 0.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
     learning_rate : float, default=0.1
@@ -298,11 +307,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     max_leaf_nodes : int or None, default=None
         With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
     min_samples_leaf : int, default=1
-        The least number of rows in a leaf. More than 1 takes some more time for 'poisson', for
-        functions and where rows have weights.
+        The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
+        'gamma', functions and where rows have weights.
     min_child_weight : float, default=20.0
         The least curvature of the loss in a leaf: its weight, so its number of rows where they have
-        none, but for 'poisson' and functions.
+        none, but for 'poisson', 'gamma' and functions.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
     l2_regularization : float, default=1.0
@@ -319,15 +328,19 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         searched on the host then, which takes longer.
     interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
         Which features may be tested on one path from a root to a leaf.
-    early_stopping : bool, default=False
-        Whether to stop when the loss on other rows does not get smaller any more: those given to
-        `fit`, or a part of the rows that is held out. The model keeps the rounds up to the best.
-    validation_fraction : float, default=0.1
-        The share of the rows that early stopping holds out.
+    early_stopping : bool or 'auto', default=False
+        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
+        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
+        where there are more than 10,000 rows, or others are given.
+    scoring : 'loss', str, function or None, default='loss'
+        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
+        of model, X and y of which more is better, or None for what `score` says.
+    validation_fraction : float or None, default=0.1
+        The share of the rows that early stopping holds out; None looks at the rows that trees see.
     n_iter_no_change : int, default=10
-        How many rounds without a smaller loss end a fit.
+        How many rounds without a smaller loss, or a higher score, end a fit.
     tol : float, default=1e-7
-        What a loss must get smaller by to count.
+        What a loss or score must change by to count.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     min_samples_category : int or 'auto', default='auto'
@@ -359,7 +372,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, where there are such rows.
+        The mean loss on other rows after each round, or what `scoring` says of them, where there
+        are such rows.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, missing_, backend_, device_
@@ -381,6 +395,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         "huber",
         "quantile",
         "poisson",
+        "gamma",
     )
 
     def __init__(
@@ -401,8 +416,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         max_features: int | float | str | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        early_stopping: bool | str = False,
+        scoring: Any = "loss",
+        validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -434,6 +450,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
+        self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
@@ -451,7 +468,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> Array:
-        """What the trees add up to for each row; its exponential for 'poisson'."""
+        """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
         return like(X, self._answer(self._raw(X)))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -460,10 +477,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
             yield like(X, self._answer(raw))
 
     def _link(self) -> str:
-        return EXPONENTIAL if self.loss == "poisson" else IDENTITY
+        return EXPONENTIAL if self.loss in LOGARITHMIC else IDENTITY
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(FORMULAS.exp(raw[0]) if self.loss == "poisson" else raw[0])
+        return np.asarray(FORMULAS.exp(raw[0]) if self.loss in LOGARITHMIC else raw[0])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -485,7 +502,12 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
             raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
         if self.loss == "poisson" and ((target < 0).any() or not target.any()):
             raise ValueError(
-                f"{name} has negative values, or is 0 everywhere; loss='poisson' is for counts"
+                f"loss='poisson' requires non-negative y and sum(y) > 0. {name} has negative "
+                "values, or is 0 everywhere"
+            )
+        if self.loss == "gamma" and (target <= 0).any():
+            raise ValueError(
+                f"loss='gamma' requires strictly positive y. {name} has values that are not above 0"
             )
         return target
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree.boosting.leaves import Huber, Quantile, Refine, weighted_quantile
+from gputree.boosting.rounds import Objective
 from gputree.data.slopes import Loss, wide_shift
 from gputree.data.target import LARGEST_TARGET
 from gputree.data.weights import brought_near_one
@@ -34,6 +35,8 @@ class Named:
     refine: Refine | None = None  # where leaves look at ranks of residuals
     bend: float = 1.0  # what curvatures are multiplied by
     most_step: float = LARGEST_TARGET  # what a leaf adds at most
+    # Slopes and curvatures by the host, from the target, where backends have no loss of the name.
+    slopes: Callable[[HostArray], Objective] | None = None
 
 
 def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
@@ -50,6 +53,9 @@ def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Nam
         middle = weighted_quantile(y, weight, 0.5)
         most = weighted_quantile(np.abs(y - middle), weight, share)
         return Named(Loss("huber", most), _at_quantile(0.5), _huber(most), Huber(most))
+    if name == "gamma":
+        most = LARGEST_LOG_STEP
+        return Named(Loss("squared"), _at_log_mean, _gamma, most_step=most, slopes=_gamma_slopes)
     return Named(Loss("poisson"), _at_log_mean, _poisson, most_step=LARGEST_LOG_STEP)
 
 
@@ -164,6 +170,23 @@ def _huber(most: float) -> Callable[[HostArray, HostArray, HostArray], float]:
 
 def _poisson(y: HostArray, weight: HostArray, raw: HostArray) -> float:
     return average(LOSSES.exp(raw[0]) - y * raw[0], weight)
+
+
+def _gamma(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    return average(raw[0] + _ratio(y, raw), weight)
+
+
+def _gamma_slopes(y: HostArray) -> Objective:
+    def slopes(raw: HostArray) -> tuple[HostArray, HostArray]:
+        ratio = _ratio(y, raw)[None, :]
+        return 1.0 - ratio, ratio
+
+    return slopes
+
+
+def _ratio(y: HostArray, raw: HostArray) -> HostArray:
+    """How many times the target is what is predicted."""
+    return np.minimum(y * LOSSES.exp(-raw[0]), LARGEST_TARGET)
 
 
 def _logistic(y: HostArray, weight: HostArray, raw: HostArray) -> float:

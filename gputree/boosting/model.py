@@ -2,24 +2,24 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gputree import sampling
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
-from gputree.boosting.rounds import Recipe, Rounds
-from gputree.boosting.run import BoostRun, counted, gained, held_out_rows, places
-from gputree.boosting.watch import Sums, Watch
+from gputree.boosting.rounds import Objective, Recipe, Rounds
+from gputree.boosting.run import BoostRun, counted, gained, places
+from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
-from gputree.data.table import Table
+from gputree.data.slopes import Loss
+from gputree.data.table import Kind, Table
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import HostArray
-from gputree.ensembles.base import Ensemble, Run, shown
+from gputree.ensembles.base import Run, shown
 from gputree.ensembles.callbacks import with_callbacks
 from gputree.ensembles.draws import content_order
 from gputree.ensembles.members import Member
@@ -36,13 +36,12 @@ from gputree.growth.finish import Finish
 from gputree.prediction import sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
-from gputree.tree.tree import Tree
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
 LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
 
 
-class GradientBoosting(Ensemble):
+class GradientBoosting(Stopping):
     """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
 
     LOSSES: ClassVar[tuple[str, ...]]  # by name
@@ -59,10 +58,6 @@ class GradientBoosting(Ensemble):
     max_features: Any
     monotonic_cst: Any
     interaction_cst: Any
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    tol: float
     categorical_features: CategoricalFeatures
     missing: str
     unknown_category: str
@@ -73,7 +68,6 @@ class GradientBoosting(Ensemble):
     backend: str | None
     n_jobs: int | None
     _start: HostArray
-    _watched: list[float] | None
 
     @with_callbacks
     def fit(
@@ -113,12 +107,7 @@ class GradientBoosting(Ensemble):
         """
         start = time.perf_counter()
         self._check_parameters()
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together; give both of them, or none")
-        if X_val is None and sample_weight_val is not None:
-            raise ValueError(
-                "sample_weight_val weighs the rows of X_val; give X_val and y_val, too"
-            )
+        check_other_rows(X_val, y_val, sample_weight_val)
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         dataset, weight = stem._read(X, sample_weight)
@@ -133,6 +122,9 @@ class GradientBoosting(Ensemble):
         run = self._begin(growing, stem)
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
+        run.patience = self._patience(dataset.n_rows, X_val is not None)
+        run.X = X if X_val is None else X_val
+        run.is_weighted = (weight if X_val is None else sample_weight_val) is not None
         run.trees_a_step = self._n_outputs(learned)
         run.learned |= learned
         self._check_warm(learned)
@@ -182,15 +174,17 @@ class GradientBoosting(Ensemble):
         return self._n_steps()
 
     @property
-    def validation_score_(self) -> HostArray:
-        """The mean loss on other rows after each round, (n_rounds,)."""
-        watched = getattr(self, "_watched", None)
-        if watched is None:
-            raise AttributeError(
-                "validation_score_ is there after a fit with early_stopping=True or X_val (a saved "
-                "model has forgotten it)"
-            )
-        return np.array(watched)
+    def is_categorical_(self) -> HostArray | None:
+        """Which columns hold categories, (n_features,); None where none does."""
+        check_is_fitted(self)
+        found = np.array([kind is not Kind.NUMERIC for kind in self.schema_.kinds])
+        return found if found.any() else None
+
+    @property
+    def max_features_(self) -> int:
+        """How many features are tried at each node."""
+        check_is_fitted(self)
+        return parameters.n_drawn(self.max_features, self.n_features_in_)
 
     @property
     def feature_importances_(self) -> HostArray:
@@ -305,10 +299,7 @@ class GradientBoosting(Ensemble):
         parameters.real("l2_regularization", self.l2_regularization, 0.0)
         parameters.share("subsample", self.subsample)
         parameters.share("colsample_bytree", self.colsample_bytree)
-        parameters.truth("early_stopping", self.early_stopping)
-        parameters.open_share("validation_fraction", self.validation_fraction)
-        parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
-        parameters.real("tol", self.tol, 0.0)
+        self._check_stopping()
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
         if not callable(self.loss):
             refuse_forgotten(self.loss)
@@ -367,12 +358,14 @@ class GradientBoosting(Ensemble):
         assert isinstance(run, BoostRun)
         assert run.named is not None
         dataset = run.growing.dataset
-        found = read_constraints(self.monotonic_cst, self.interaction_cst, dataset)
+        ways, groups = self.monotonic_cst, self.interaction_cst
+        found = read_constraints(ways, groups, dataset, type(self).__name__)
         if found is None or not found.monotone.any():
             return found
         if run.trees_a_step > 1:
             raise ValueError(
-                "monotonic_cst: probabilities of several classes cannot all rise; use two classes"
+                "monotonic constraints are not supported for multiclass classification: "
+                "probabilities of several classes cannot all rise; use two classes"
             )
         if run.named.refine is not None:
             raise ValueError(
@@ -386,7 +379,7 @@ class GradientBoosting(Ensemble):
         dataset, named, y = run.growing.dataset, run.named, run.target
         backend = run.growing.backend
         order = None
-        if self.early_stopping or self.subsample < 1.0:
+        if run.stops or self.subsample < 1.0:
             # Rows are drawn by what they hold, so that the order they come in changes nothing.
             order = content_order(run.growing, run.weight)
         is_held_out = self._held_out(run, order)
@@ -400,14 +393,14 @@ class GradientBoosting(Ensemble):
             y,
             run.weight,
             raw,
-            named.loss if run.own is None else run.own.objective(y),
+            self._objective(run),
             self._recipe(run),
             named.refine,
             inside,
             None if order is None else places(order, len(y)),
         )
-        watch, sums = self._watch(run, rounds, is_held_out)
-        run.learned["_watched"] = None if watch is None else watch.errors
+        watch, sums = self._watch(run, rounds, is_held_out, order)
+        run.watch = watch
         number = len(run.kept) // run.trees_a_step
         while number < self.n_estimators and not (watch is not None and watch.has_ended):
             # Who watches looks at the predictions after each round.
@@ -419,21 +412,12 @@ class GradientBoosting(Ensemble):
                 for tree in trees:
                     yield Member(tree), error
 
-    def _held_out(self, run: BoostRun, order: HostArray | None) -> HostArray | None:
-        """Rows that no tree sees, to watch the loss on."""
-        if not self.early_stopping or run.validation is not None:
-            return None
-        assert order is not None
-        n_rows = len(order)
-        n_out = max(1, round(float(self.validation_fraction) * n_rows))
-        if n_out >= n_rows:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} leaves no rows of {n_rows} to "
-                "train on; use less, or early_stopping=False"
-            )
-        is_out = np.zeros(len(run.target), bool)
-        is_out[order[sampling.shuffled(run.seed, n_rows)[:n_out]]] = True
-        return is_out
+    def _objective(self, run: BoostRun) -> Loss | Objective:
+        """Who tells slopes: the backend by the name of the loss, or a function."""
+        assert run.named is not None
+        if run.own is not None:
+            return run.own.objective(run.target)
+        return run.named.loss if run.named.slopes is None else run.named.slopes(run.target)
 
     def _first_sums(self, run: BoostRun, inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""
@@ -451,41 +435,6 @@ class GradientBoosting(Ensemble):
             y, weight = y[inside], weight[inside]
         start = run.named.start(y[weight > 0], weight[weight > 0])
         return np.tile(start[:, None], (1, dataset.n_rows)), start
-
-    def _watch(
-        self, run: BoostRun, rounds: Rounds, is_held_out: HostArray | None
-    ) -> tuple[Watch | None, Callable[[list[Tree]], HostArray]]:
-        """Who looks at the loss on rows that no tree has seen, and what trees add up to there."""
-        assert run.named is not None
-        if run.validation is None and is_held_out is None:
-            return None, Sums(run.growing.backend, [], run.start).add
-        patience = (self.n_iter_no_change if self.early_stopping else None), float(self.tol)
-        if run.validation is not None:
-            table, y, weight = run.validation
-            tables = [table]
-        else:
-            y = run.target[is_held_out]
-            weight = counted(run.weight, run.target)[is_held_out]
-            tables = held_out_rows(run.growing.dataset, is_held_out) if run.kept else []
-        watch = Watch(run.named.mean, y, weight, *patience)
-        sums = Sums(run.growing.backend, tables, run.start)
-        for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
-            watch.after(sums.add(trees))
-        if run.validation is not None:
-            return watch, sums.add
-        return watch, lambda trees: rounds.predictions()[:, is_held_out]
-
-    def _ended(self, run: Run) -> None:
-        """Whole rounds only, and with early stopping up to the best one."""
-        n_kept, n = len(run.kept), run.trees_a_step
-        n_rounds = len(run.members) // n
-        errors = run.learned.get("_watched")
-        if self.early_stopping and errors:
-            n_best = int(np.argmin(errors)) + 1 - n_kept // n
-            n_rounds = min(n_rounds, max(0, n_best))
-        del run.members[n_rounds * n :]
-        if not n_kept and not run.members:
-            raise ValueError("no round was finished")
 
     # Files.
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss
+from gputree.boosting.watch import Watch
 from gputree.data.dataset import Dataset
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
@@ -27,6 +29,15 @@ class BoostRun(Run):
     named: Named | None = None
     own: OwnLoss | None = None  # of the user
     validation: tuple[Table, HostArray, HostArray] | None = None  # rows, target, weights
+    X: Any = None  # the rows of a fit, or other ones, as they were given
+    is_weighted: bool = False  # whether those that are watched have weights
+    patience: int | None = None  # the rounds without progress that end a fit; None: it never does
+    watch: Watch | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether the fit may end early."""
+        return self.patience is not None
 
     def weighed(self, amount: float) -> float:
         """What sums over rows are compared with, in the units of their weights."""

@@ -1,6 +1,7 @@
 """The loss on rows that no tree has seen, round after round."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -8,6 +9,9 @@ from gputree.backends.contract import Backend
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
+
+# How far off predictions are: of target, weights and what trees add up to, (outputs, rows).
+Measure: TypeAlias = Callable[[HostArray, HostArray, HostArray], float]
 
 
 class Sums:
@@ -30,7 +34,7 @@ class Watch:
 
     def __init__(
         self,
-        mean: Callable[[HostArray, HostArray, HostArray], float],
+        mean: Measure,
         y: HostArray,
         weight: HostArray,
         patience: int | None,

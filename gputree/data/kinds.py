@@ -97,14 +97,14 @@ def _from_names(wanted: HostArray, names: tuple[str, ...], is_named: bool) -> Ho
     if not is_named:
         raise ValueError(
             "categorical_features should be passed as an array of integers or as a boolean mask "
-            "when X is data without feature names."
+            "when the model is fitted on data without feature names."
         )
     chosen = set(wanted.tolist())
     unknown = sorted(chosen.difference(names))
     if unknown:
         raise ValueError(
-            f"categorical_features names {unknown}, not among the columns of X. "
-            f"Observed feature names: {list(names)}"
+            f"categorical_features has an item value {unknown[0]!r} which is not a valid feature "
+            f"name of the training data. Observed feature names: {list(names)}"
         )
     return np.array([name in chosen for name in names])
 

@@ -60,6 +60,8 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     # Parameters that cannot change a model, so they are no part of it.
     WHERE: ClassVar[tuple[str, ...]] = (*TreeEstimator.WHERE, "verbose", "warm_start")
 
+    STEPS: ClassVar[str] = "len(estimators_)"  # what n_estimators is a number of
+
     HAS_COLUMNS: ClassVar[bool] = False  # whether a tree may be grown on some of the columns
 
     warm_start: bool = False
@@ -250,8 +252,8 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         n = self._n_steps()
         if self.n_estimators < n:
             raise ValueError(
-                f"n_estimators={self.n_estimators}: with warm_start=True it must be at least the "
-                f"{n} that there are; set warm_start=False to begin anew"
+                f"n_estimators={self.n_estimators} must be larger than or equal to "
+                f"{self.STEPS}={n} when warm_start==True; set warm_start=False to begin anew"
             )
         if self.n_estimators == n:
             warnings.warn(

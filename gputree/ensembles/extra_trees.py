@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from gputree.data.kinds import CategoricalFeatures
 from gputree.ensembles.forests import ForestClassifier, ForestRegressor
+from gputree.estimators import parameters
 from gputree.estimators.trees import DecisionTreeClassifier
 
 
@@ -183,6 +184,7 @@ device_
         keep_targets: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
+        parameters.warn_of_old_name(criterion)
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split

@@ -348,6 +348,7 @@ fit_report_, n_features_in_, feature_names_in_, missing_, backend_, device_
         keep_targets: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
+        parameters.warn_of_old_name(criterion)
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split

@@ -384,7 +384,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 f"Monotonicity constraints are not supported with {what}; monotonic_cst is for two "
                 "classes or one output"
             )
-        way = read_ways(self.monotonic_cst, dataset)
+        way = read_ways(self.monotonic_cst, dataset, type(self).__name__)
         has_one_class = channels.is_classes and channels.n_scored == 1  # its share is always 1
         return Constraints(way, is_of_means=True) if way.any() and not has_one_class else None
 

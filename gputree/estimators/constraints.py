@@ -12,54 +12,78 @@ from gputree.dtypes import HostArray
 from gputree.growth.constraints import Constraints
 
 WAYS = (-1, 0, 1)
+MOST_NAMES = 5  # that an error lists
 
 
 def read_constraints(
-    monotonic_cst: Any, interaction_cst: Any, dataset: Dataset
+    monotonic_cst: Any, interaction_cst: Any, dataset: Dataset, estimator: str
 ) -> Constraints | None:
     """The constraints of a fit; None where there are none."""
-    monotone = read_ways(monotonic_cst, dataset)
+    monotone = read_ways(monotonic_cst, dataset, estimator, "an array-like")
     groups = _groups(interaction_cst, dataset)
     if groups is None and not monotone.any():
         return None
     return Constraints(monotone, groups)
 
 
-def read_ways(given: Any, dataset: Dataset) -> HostArray:
-    """Which way predictions may go with each column: 1, -1, or 0 for both."""
+def read_ways(
+    given: Any, dataset: Dataset, estimator: str, needed: str = "None or an array-like"
+) -> HostArray:
+    """Which way predictions may go with each column: 1, -1, or 0 for both.
+
+    Errors name the estimator, and say what is `needed`.
+    """
     names, n = dataset.schema.names, dataset.n_features
     way = np.zeros(n, np.int64)
     if given is None:
         return way
     if isinstance(given, dict):
+        _check_names(list(given), dataset, estimator)
         for name, value in given.items():
-            if name not in names:
-                raise ValueError(f"monotonic_cst has {name!r}, which is no column of X")
-            way[names.index(name)] = _way(value, given)
+            if value not in WAYS:
+                raise ValueError(
+                    f"monotonic_cst[{name!r}] must be either -1, 0 or 1. Got {value!r}. 1 is "
+                    "rising, -1 falling"
+                )
+            way[names.index(name)] = value
     else:
         listed = _list(given, "monotonic_cst", "a way for each column, or a dict")
         if len(listed) != n:
             raise ValueError(
-                f"monotonic_cst has shape {len(listed)} but the input data X has {n} features. "
+                f"monotonic_cst has shape ({len(listed)},) but the input data X has {n} features. "
                 "Each column needs an entry"
             )
         plain = np.asarray(listed).tolist()
-        way[:] = [_way(value, plain) for value in plain]
+        if not all(value in WAYS for value in plain):
+            raise ValueError(
+                f"monotonic_cst must be {needed} of -1, 0 or 1. Observed values: {plain}. 1 is "
+                "rising, -1 falling; a dict of names and such numbers will do, too"
+            )
+        way[:] = plain
     for at in np.flatnonzero(way).tolist():
         if dataset.bins.features[at].kind is Kind.NOMINAL:
             raise ValueError(
-                f"monotonic_cst: column {names[at]!r} has categories, which have no order; give 0"
+                "Categorical features cannot have monotonic constraints. monotonic_cst: column "
+                f"{names[at]!r} has categories, which have no order; give 0"
             )
     return way
 
 
-def _way(value: Any, given: Any) -> int:
-    if value not in WAYS:
+def _check_names(given: list[Any], dataset: Dataset, estimator: str) -> None:
+    """Refuse names that no column has."""
+    names = dataset.schema.names
+    unknown = sorted(str(name) for name in given if name not in names)
+    if unknown and names == tuple(f"x{at}" for at in range(len(names))):  # as arrays have them
         raise ValueError(
-            "monotonic_cst must be None or an array-like of -1, 0 or 1. It may also be a dict of "
-            f"names and such numbers: 1 is rising, -1 falling. It has {value} in {given}"
+            f"{estimator} was not fitted on data with feature names. Pass monotonic_cst as an "
+            f"integer array instead. Columns are called {names[0]!r} and so on, not {unknown[0]!r}"
         )
-    return int(value)
+    if unknown:
+        shown = [*unknown[:MOST_NAMES], "..."] if len(unknown) > MOST_NAMES else unknown
+        raise ValueError(
+            f"monotonic_cst contains {len(unknown)} unexpected feature names: {shown}. They are "
+            "no columns of X"
+        )
 
 
 def _groups(given: Any, dataset: Dataset) -> HostArray | None:
@@ -91,7 +115,10 @@ def _groups(given: Any, dataset: Dataset) -> HostArray | None:
 
 def _list(given: Any, name: str, needed: str) -> list[Any]:
     if not isinstance(given, Iterable):
-        raise ValueError(f"{name} has {given!r}; give {needed}")
+        what = "Interaction constraints must be a sequence of tuples or lists. "
+        raise ValueError(
+            f"{what if name == 'interaction_cst' else ''}{name} has {given!r}; give {needed}"
+        )
     return list(given)
 
 
@@ -103,6 +130,8 @@ def _column(column: Any, dataset: Dataset) -> int:
         return names.index(column)
     if not isinstance(column, int | np.integer) or not 0 <= column < len(names):
         raise ValueError(
-            f"interaction_cst has {column!r}; names or numbers below {len(names)} are needed"
+            "Interaction constraints must consist of integer indices in [0, n_features - 1] = "
+            f"[0, {len(names) - 1}], specifying the position of features, or of names. "
+            f"interaction_cst has {column!r}"
         )
     return int(column)

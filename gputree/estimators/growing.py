@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
-from warnings import warn
 
 import numpy as np
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
 
 
-OLD_NAMES = {"friedman_mse": "squared_error"}  # of criteria, that scikit-learn gives up
 MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
 
 
@@ -172,7 +170,7 @@ class Growing:
 
 
 def _check_criterion(estimator: "TreeEstimator") -> None:
-    """Tell programs of scikit-learn of criteria that are not there, or not for long."""
+    """Tell programs of scikit-learn of a criterion that is not there."""
     criterion = estimator.criterion
     if not isinstance(criterion, str) or "squared_error" not in estimator.CRITERIA:
         return
@@ -180,12 +178,4 @@ def _check_criterion(estimator: "TreeEstimator") -> None:
         raise ValueError(
             "criterion='absolute_error' needs medians, which histograms of sums cannot give; use "
             "criterion='squared_error', or GradientBoostingRegressor(loss='absolute_error')"
-        )
-    if criterion in OLD_NAMES:
-        now = OLD_NAMES[criterion]
-        warn(
-            f"criterion={criterion!r} chooses the same splits as {now!r} and is deprecated in "
-            f"scikit-learn; use criterion={now!r}",
-            FutureWarning,
-            stacklevel=4,
         )

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an 
 # node are one together.
 FEWEST_ROWS = 10
 MOST_WHOLE = 32
+
+OLD_NAMES = {"friedman_mse": "squared_error"}  # of criteria, that scikit-learn gives up
 
 # Ways to split, and to deal with values that are missing or were not seen at fit.
 WAYS = {
@@ -77,6 +80,12 @@ def truth(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: True or False is needed")
 
 
+def truth_or(name: str, value: Any, word: str) -> None:
+    """Check a switch that may also be left to a rule."""
+    if not (isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == word)):
+        raise ValueError(f"{name}={value!r}: True, False or {word!r} is needed")
+
+
 def count_or_share(name: str, value: Any, low: int, n_rows: int) -> int:
     """A number of rows: an integer, or a share of all rows."""
     if is_whole(value) and value >= low:
@@ -116,6 +125,18 @@ def n_drawn(value: Any, n_features: int) -> int:
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
         "or None is needed"
     )
+
+
+def warn_of_old_name(criterion: Any) -> None:
+    """Tell who makes an estimator that scikit-learn gives up the name of a criterion."""
+    if isinstance(criterion, str) and criterion in OLD_NAMES:
+        now = OLD_NAMES[criterion]
+        warnings.warn(
+            f"criterion={criterion!r} chooses the same splits as {now!r} and is deprecated in "
+            f"scikit-learn; use criterion={now!r}",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 class TreeSeed(int):

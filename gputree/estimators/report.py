@@ -1,6 +1,7 @@
 """What a fit did: where, why there, how long, how much memory."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -11,6 +12,7 @@ class FitReport:
     `compile_seconds` of them went into that. `peak_bytes` counts the arrays that
     gputree itself holds (codes, channels, node numbers, histograms) where they are largest
     together; temporary arrays inside an operation and the caller's own table are not in it.
+    A model that comes from a pickle has no `seconds`: equal models have equal pickles.
     """
 
     backend: str
@@ -25,6 +27,18 @@ class FitReport:
     notes: tuple[str, ...] = ()
     n_trees: int | None = None  # of an ensemble
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: no times, so that equal models have equal pickles."""
+        return vars(self) | {"seconds": {}, "compile_seconds": 0.0}
+
+    def __copy__(self) -> Self:
+        """Nothing of it can change."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Nothing of it can change."""
+        return self
+
     def __str__(self) -> str:
         why, *more = self.reason.split("; ")
         lines = [
@@ -36,8 +50,10 @@ class FitReport:
             if self.n_trees is None
             else f"trees    {self.n_trees:,}, {self.n_nodes:,} nodes",
             f"memory   {self.peak_bytes / 2**20:,.1f} MiB at most",
-            f"time     {self.seconds['total']:.3f} s, {self.compile_seconds:.3f} s of it compiling",
         ]
+        if "total" in self.seconds:
+            total, compiling = self.seconds["total"], self.compile_seconds
+            lines.append(f"time     {total:.3f} s, {compiling:.3f} s of it compiling")
         phases = [item for item in self.seconds.items() if item[0] != "total"]
         lines += [f"  {name:<14} {second:.3f} s" for name, second in phases]
         return "\n".join(lines)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import LARGEST_TARGET, Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
+from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
@@ -229,6 +230,12 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         with np.errstate(divide="ignore"):
             return self._like(X, np.log(self._values(X, self._leaf_values())))
 
+    @property
+    def n_outputs_(self) -> int:
+        """The number of targets, which is one."""
+        check_is_fitted(self)
+        return 1
+
     def _leaf_values(self) -> HostArray:
         check_is_fitted(self)
         return self.nodes_.class_shares
@@ -345,6 +352,7 @@ max_features_, missing_, backend_, device_
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
+        parameters.warn_of_old_name(criterion)
         self.criterion = criterion
         self.splitter = splitter
         self.max_depth = max_depth

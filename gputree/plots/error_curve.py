@@ -75,6 +75,8 @@ def _kept(model: Ensemble) -> tuple[HostArray, str]:
     if isinstance(model, GradientBoosting):
         remedy = "fit with early_stopping=True or X_val and y_val"
         name, measured_on = "validation_score_", "validation rows"
+        if getattr(model, "_scores", None) is not None:
+            raise ValueError("the fit has kept scores, of which more is better; give X and y")
     elif isinstance(model, Averaging):
         remedy, name, measured_on = "fit with oob_score=True", "oob_error_curve_", "out of bag"
     else:

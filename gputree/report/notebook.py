@@ -9,6 +9,7 @@ from typing import Any
 
 from gputree.ensembles.base import Ensemble
 from gputree.estimators.base import TreeEstimator
+from gputree.estimators.report import FitReport
 
 MOST_BARS = 6
 MOST_LINES = 12
@@ -61,13 +62,22 @@ def _facts(model: Any) -> list[tuple[str, str]]:
     watched = getattr(model, "_watched", None)
     if watched:
         found.append(("validation loss", f"{min(watched):.4g}"))
+    scores = getattr(model, "_scores", None)
+    if scores:
+        found.append(("validation score", f"{max(scores):.4g}"))
     report = getattr(model, "fit_report_", None)
     if report is not None:
         found += [
             ("table", f"{report.n_rows:,} rows, {report.n_features:,} columns"),
-            ("fitted", f"{report.backend} on {report.device}, {report.seconds['total']:.2f} s"),
+            ("fitted", f"{report.backend} on {report.device}{_took(report)}"),
         ]
     return found
+
+
+def _took(report: FitReport) -> str:
+    """How long a fit took, where that is known."""
+    total = report.seconds.get("total")
+    return "" if total is None else f", {total:.2f} s"
 
 
 def _bars(model: Any) -> str:

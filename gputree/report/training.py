@@ -7,6 +7,7 @@ import inspect
 import reprlib
 from typing import Any
 
+from gputree.estimators.report import FitReport
 from gputree.report.plain import label, number
 
 LONGEST = 120  # characters of a parameter
@@ -42,14 +43,19 @@ def fit_facts(model: Any) -> dict[str, Any] | None:
             ["table", f"{report.n_rows:,} rows, {report.n_features:,} columns"],
             ["nodes", f"{report.n_nodes:,}"],
             ["memory at most", f"{report.peak_bytes / 2**20:,.1f} MiB"],
-            [
-                "time",
-                f"{report.seconds['total']:.3f} s, {report.compile_seconds:.3f} s of it compiling",
-            ],
+            *_times(report),
         ],
         "phases": sorted(phases, key=lambda each: -(each["seconds"] or 0)),
         "notes": [label(note) for note in report.notes],
     }
+
+
+def _times(report: FitReport) -> list[list[str]]:
+    """How long a fit took; a model that comes from a pickle has forgotten it."""
+    if "total" not in report.seconds:
+        return []
+    total, compiling = report.seconds["total"], report.compile_seconds
+    return [["time", f"{total:.3f} s, {compiling:.3f} s of it compiling"]]
 
 
 def importance_list(model: Any, names: tuple[str, ...]) -> list[dict[str, Any]]:

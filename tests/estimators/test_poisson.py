@@ -81,7 +81,7 @@ def test_names_of_scikit_learn_choose_the_same_trees(counts):
         for name in ("entropy", "log_loss")
     )
     assert entropy.to_bytes() == log_loss.to_bytes()
-    model = gputree.DecisionTreeRegressor(criterion="friedman_mse")
     with pytest.warns(FutureWarning, match="friedman_mse.*squared_error"):
-        model.fit(X, y)
+        model = gputree.DecisionTreeRegressor(criterion="friedman_mse")
+    model.fit(X, y)
     assert model.to_bytes() == gputree.DecisionTreeRegressor().fit(X, y).to_bytes()

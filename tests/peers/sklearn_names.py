@@ -11,6 +11,7 @@ ended.
 import functools
 import json
 import os
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -33,6 +34,8 @@ OURS = {
         *("RandomForestClassifier", "RandomForestRegressor"),
     ],
 }
+
+THEIRS = SimpleNamespace(**vars(sklearn.ensemble))  # what scikit-learn has under these names
 
 used: set[str] = set()  # names of ours that the test at hand has used
 
@@ -87,10 +90,23 @@ def pytest_runtest_logreport(report):
         "ours": dict(report.user_properties).get("ours", False),
         "outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome,
         "seconds": round(report.duration, 2),
+        "private": report.outcome == "failed" and asks_for_private(report),
         "why": "" if report.outcome != "failed" else reason(report),
     }
     with open(path, "a") as file:
         file.write(json.dumps(line) + "\n")
+
+
+def asks_for_private(report) -> bool:
+    """Whether a line of a test itself ended in asking for a name that begins with "_".
+
+    Such names are no part of what scikit-learn promises. An error of this kind that comes from
+    anywhere else is none of the test's doing.
+    """
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is None or not crash.path.endswith(report.location[0].split("/")[-1]):
+        return False
+    return re.match(r"AttributeError: .* has no attribute '_[a-z]", crash.message) is not None
 
 
 def reason(report) -> str:

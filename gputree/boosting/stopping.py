@@ -1,0 +1,191 @@
+"""When rounds end: what is watched, on which rows, and how many rounds a model keeps."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
+
+from gputree import sampling
+from gputree.boosting.rounds import Rounds
+from gputree.boosting.run import BoostRun, counted, held_out_rows, places
+from gputree.boosting.watch import Measure, Sums, Watch
+from gputree.data.dataset import Dataset
+from gputree.dtypes import HostArray
+from gputree.ensembles.base import Ensemble, Run
+from gputree.estimators import parameters
+from gputree.tree.tree import Tree
+
+MANY_ROWS = 10_000  # above which early_stopping="auto" stops, as in scikit-learn
+
+
+class Stopping(Ensemble):
+    """Boosting that may stop when rows that no tree has seen are not predicted better any more."""
+
+    STEPS: ClassVar[str] = "n_iter_"
+
+    early_stopping: bool | str
+    scoring: Any
+    validation_fraction: float | None
+    n_iter_no_change: int
+    tol: float
+    _start: HostArray
+    _watched: list[float] | None  # losses of other rows
+    _scores: list[float] | None  # or what `scoring` says of them
+
+    @property
+    def validation_score_(self) -> HostArray:
+        """The mean loss on other rows, or what `scoring` says of them, a round; (n_rounds,)."""
+        for kept in ("_watched", "_scores"):
+            if getattr(self, kept, None) is not None:
+                return np.array(getattr(self, kept))
+        raise AttributeError(
+            "validation_score_ is there after a fit with early_stopping=True or X_val (a saved "
+            "model has forgotten it)"
+        )
+
+    def _check_stopping(self) -> None:
+        parameters.truth_or("early_stopping", self.early_stopping, "auto")
+        if self.validation_fraction is not None:
+            parameters.open_share("validation_fraction", self.validation_fraction)
+        parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
+        parameters.real("tol", self.tol, 0.0)
+        if not self._watches_loss():
+            check_scoring(self, scoring=self.scoring)
+
+    def _watches_loss(self) -> bool:
+        return isinstance(self.scoring, str) and self.scoring == "loss"
+
+    def _patience(self, n_rows: int, has_other_rows: bool) -> int | None:
+        """How many rounds without progress end a fit; None where nothing does."""
+        stops = self.early_stopping
+        if isinstance(stops, str):
+            stops = has_other_rows or n_rows > MANY_ROWS
+        return self.n_iter_no_change if stops else None
+
+    def _held_out(self, run: BoostRun, order: HostArray | None) -> HostArray | None:
+        """Rows that no tree sees, to watch the loss on."""
+        if not run.stops or run.validation is not None or self.validation_fraction is None:
+            return None
+        assert order is not None
+        n_rows = len(order)
+        n_out = max(1, round(float(self.validation_fraction) * n_rows))
+        if n_out >= n_rows:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} leaves no rows of {n_rows} to "
+                "train on; use less, or early_stopping=False"
+            )
+        is_out = np.zeros(len(run.target), bool)
+        is_out[order[sampling.shuffled(run.seed, n_rows)[:n_out]]] = True
+        return is_out
+
+    def _watch(
+        self,
+        run: BoostRun,
+        rounds: Rounds,
+        is_held_out: HostArray | None,
+        order: HostArray | None,
+    ) -> tuple[Watch | None, Callable[[list[Tree]], HostArray]]:
+        """Who looks at the rows that are watched, and what trees add up to there.
+
+        `order` is one of the rows by what they hold.
+        """
+        if run.validation is None and not run.stops:
+            return None, Sums(run.growing.backend, [], run.start).add
+        if run.validation is not None:
+            table, y, weight = run.validation
+            tables, row = [table], np.arange(len(y))
+            by_content = row
+        else:
+            assert order is not None
+            is_watched = is_held_out
+            if is_watched is None:  # those that trees see
+                is_watched = np.zeros(len(run.target), bool)
+                is_watched[order] = True
+            row = np.flatnonzero(is_watched)
+            by_content = np.argsort(places(order, len(run.target))[row])
+            y, weight = run.target[row], counted(run.weight, run.target)[row]
+            tables = held_out_rows(run.growing.dataset, is_watched) if run.kept else []
+        watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))
+        sums = Sums(run.growing.backend, tables, run.start)
+        for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
+            watch.after(sums.add(trees))
+        if run.validation is not None:
+            return watch, sums.add
+        return watch, lambda trees: rounds.predictions()[:, row]
+
+    def _measure(self, run: BoostRun, row: HostArray, by_content: HostArray) -> Measure:
+        """What is to become smaller."""
+        assert run.named is not None
+        if self._watches_loss():
+            return run.named.mean
+        return Scored(self, run, row, by_content)
+
+    def _ended(self, run: Run) -> None:
+        """Whole rounds only, and with early stopping up to the best one."""
+        assert isinstance(run, BoostRun)
+        n_kept, n = len(run.kept), run.trees_a_step
+        n_rounds = len(run.members) // n
+        if run.stops and run.watch is not None and run.watch.errors:
+            n_best = int(np.argmin(run.watch.errors)) + 1 - n_kept // n
+            n_rounds = min(n_rounds, max(0, n_best))
+        del run.members[n_rounds * n :]
+        if not n_kept and not run.members:
+            raise ValueError("no round was finished")
+        if run.watch is not None:
+            errors = run.watch.errors
+            is_loss = self._watches_loss()
+            run.learned["_watched"] = errors if is_loss else None
+            run.learned["_scores"] = None if is_loss else [-error for error in errors]
+
+
+class Scored:
+    """What a scorer of scikit-learn says of a model while it grows, with its sign turned."""
+
+    def __init__(
+        self, model: Stopping, run: BoostRun, row: HostArray, by_content: HostArray
+    ) -> None:
+        """`row` are the rows that are watched, and `by_content` is an order of them.
+
+        Sums of floats depend on their order, which that of the table must not set.
+        """
+        self._scorer = check_scoring(model, scoring=model.scoring)
+        self._order, self._is_weighted = by_content, run.is_weighted
+        self._model = copy.copy(model)
+        for name, value in run.learned.items():
+            setattr(self._model, name, value)
+        # A scorer with a name does nothing with X but hand it on to the model.
+        self._X: Any = np.empty((len(row), 0))
+        if callable(model.scoring):
+            if isinstance(run.X, Dataset):
+                raise ValueError(
+                    "scoring is a function of a model and X, and the rows of a Dataset are not "
+                    "kept; name a scorer, or give X_val and y_val"
+                )
+            self._X = _safe_indexing(run.X, row[by_content])
+
+    def __call__(self, y: HostArray, weight: HostArray, raw: HostArray) -> float:
+        """Less is better."""
+        sums = raw[:, self._order]
+        self._model.__dict__["_raw"] = lambda X: sums
+        y, weight = y[self._order], weight[self._order]
+        classes = getattr(self._model, "classes_", None)
+        if classes is not None:
+            y = classes[y.astype(np.int64)]
+        weights = {"sample_weight": weight} if self._is_weighted else {}
+        score = float(self._scorer(self._model, self._X, y, **weights))
+        if not np.isfinite(score):
+            raise ValueError(f"scoring={self._model.scoring!r:.60} gave {score}, not a number")
+        return -score
+
+
+def check_other_rows(X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+    """Refuse a part of what early stopping needs to know of rows that are given to it."""
+    if X_val is not None and y_val is None:
+        raise ValueError("X_val is provided, but y_val was not provided; give both, or none")
+    if y_val is not None and X_val is None:
+        raise ValueError("y_val is provided, but X_val was not provided; give both, or none")
+    if X_val is None and sample_weight_val is not None:
+        raise ValueError("sample_weight_val weighs the rows of X_val; give X_val and y_val, too")
