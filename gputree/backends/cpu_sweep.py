@@ -18,7 +18,7 @@ from gputree.backends.workers import Workers
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, words
-from gputree.kernels.cpu.split import FORMULAS
+from gputree.kernels.cpu.scoring import NUMBER
 from gputree.turns import Turns
 
 CHUNK = 2**15  # rows that are listed together, by 16 bits each
@@ -101,7 +101,7 @@ class _Tree:
         self.turns = None if limits.max_leaves is None else Turns(limits.max_leaves - 1)
         self.ready = np.empty(0, np.int64)  # nodes to divide next, breadth-first
         self.rules = (
-            FORMULAS[search.formula],
+            NUMBER[search.criterion],
             search.min_rows,
             max(1, search.min_weight),
             search.ridge,

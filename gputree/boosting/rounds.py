@@ -22,6 +22,7 @@ from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Layout
 from gputree.growth.finish import Finish, finish_boosted, finish_steps, said_weight
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import SQUARED_ERROR
 from gputree.tree.tree import Tree
 
 # Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
@@ -210,7 +211,7 @@ class Rounds:
         key = sampling.root_key(recipe.seed, tree)
         columns = self._columns(key)
         return Rules(
-            formula="between",
+            criterion=SQUARED_ERROR,
             max_depth=recipe.max_depth,
             max_leaves=recipe.max_leaves,
             min_rows_leaf=recipe.min_rows_leaf,
