@@ -1,13 +1,28 @@
 """The formulas of `gputree.kernels` for NumPy arrays on the host."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.kernels import array_code, criteria, losses
+from gputree.kernels.criteria import Criterion
 
 _OPERATIONS = array_code.operations(np, lambda array, dtype: array.view(dtype))
 HOST = criteria.compile_for(array_code.as_it_is, _OPERATIONS)
 LOSSES = losses.compile_for(array_code.as_it_is, _OPERATIONS)
+
+
+def score(
+    criterion: Criterion,
+    left: Sequence[HostArray] | HostArray,
+    total: Sequence[HostArray] | HostArray,
+    left_weight: HostArray,
+    weight: HostArray,
+) -> HostArray:
+    """What splits are worth, from the sums of left children and of nodes, each by channel."""
+    of_arrays = criteria.score_by_arrays(HOST, criterion)
+    return np.asarray(of_arrays(left, total, left_weight, weight, len(total)))
 
 
 def branch_bits(weight: HostArray, whole: HostArray) -> HostArray:

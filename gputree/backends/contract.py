@@ -34,6 +34,7 @@ from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
+from gputree.kernels.criteria import Criterion
 from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -55,7 +56,7 @@ NO_SPLIT = -np.inf  # score of a node without an admissible split
 class LevelRules:
     """How nominal features are split."""
 
-    formula: str
+    criterion: Criterion
     min_rows: int
     min_weight: int
     is_multiway: bool = False
@@ -73,7 +74,7 @@ class LevelRules:
 class Search:
     """What a split must satisfy, and which features each node may use."""
 
-    formula: str  # a scoring function of gputree.kernels.criteria
+    criterion: Criterion
     min_rows: int  # in each child
     min_weight: int  # in each child, in units of the weight channel
     n_drawn: int  # features to try at a node; more only while none of them can be split

@@ -4,12 +4,12 @@ import numpy as np
 
 from gputree.backends.contract import LevelRules, LevelSplits
 from gputree.backends.cpu_rate import shape_of
-from gputree.backends.levels import CONCAVE, LevelTables, is_one_dimensional, split_levels
+from gputree.backends.levels import LevelTables, is_one_dimensional, split_levels
 from gputree.backends.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import MAX_BINS, SLOT, STAY
 from gputree.kernels.cpu import groups, multiway
-from gputree.kernels.cpu.split import FORMULAS
+from gputree.kernels.cpu.scoring import NUMBER
 
 
 def split(
@@ -34,7 +34,7 @@ def way_of(channels: Channels, rules: LevelRules) -> tuple[int, bool, bool]:
     Up to how many levels all divisions are tried, whether the others are put in order by the
     principal component, and whether no division is better than the best cut of that order.
     """
-    is_optimal = is_one_dimensional(channels) and rules.formula in CONCAVE
+    is_optimal = is_one_dimensional(channels) and rules.criterion.is_concave
     is_principal = not is_one_dimensional(channels) or rules.method == "principal"
     if rules.method == "exact":
         most_exact = MAX_BINS + 1
@@ -62,7 +62,7 @@ def _multiway(
         tables.n_codes,
         n_values,
         shape_of(channels),
-        (FORMULAS[rules.formula], rules.min_rows, max(1, rules.min_weight)),
+        (NUMBER[rules.criterion], rules.min_rows, max(1, rules.min_weight)),
         np.array(channels.units),
         score,
         bits,
@@ -95,7 +95,7 @@ def _groups(
         rules.min_category,
         shape_of(channels),
         (
-            FORMULAS[rules.formula],
+            NUMBER[rules.criterion],
             rules.min_rows,
             max(1, rules.min_weight),
             rules.ridge,

@@ -239,7 +239,7 @@ class CudaBackend(ByFrontiers):
         key = dev.empty(n_items, np.int64)
         table, shape = self._searched(hist, search)
         rules = search.min_rows, max(1, search.min_weight), float(search.ridge)
-        scan = make_scan(split.FORMULAS[search.formula])
+        scan = make_scan(search.criterion.formulas)
         self._scan(scan, hist, *table, *shape, rows.tables.unit, *rules, trimmed, score, key)
         width = split.LEFT + channels.n
         winner = dev.empty(hist.n_nodes * width, np.int64)
@@ -271,7 +271,7 @@ class CudaBackend(ByFrontiers):
         shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
         rate = self._device.empty(int(np.prod(shape)), np.int64)
         self._scan(
-            make_rate(split.FORMULAS[search.formula]),
+            make_rate(search.criterion.formulas),
             hist,
             *(part for parts in self._searched(hist, search) for part in parts),
             hist.rows.tables.unit,

@@ -20,18 +20,18 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gputree import formulas
 from gputree.backends.contract import NO_SPLIT, LevelRules, LevelSplits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray
 from gputree.formulas import HOST, branch_bits
+from gputree.kernels.criteria import Criterion
 from gputree.runs import begins, owners, within
 
 SUMS_AT_ONCE = 2**21  # sums of subsets that are made together
 POWERS = 64  # steps towards the first principal component
 FEW_LEVELS = 8  # nodes with no more levels are searched apart from those with more
-# For two classes twoing chooses as Gini does.
-CONCAVE = ("between", "information", "twoing", "deviance")
 
 Candidates: TypeAlias = tuple[HostArray, HostArray]  # scores (nodes,), subsets (nodes, levels)
 
@@ -165,31 +165,32 @@ def _multiway(
     """A child for each level; missing values go to the largest."""
     weight = channels.weight_of(known)
     is_large = (weight >= max(1, rules.min_weight)) & (channels.rows_of(known) >= rules.min_rows)
-    score = multiway_score(known, channels, rules.formula)
+    score = multiway_score(known, channels, rules.criterion)
     score = np.where(is_large.sum(axis=1) >= 2, score, NO_SPLIT)
     slot = np.broadcast_to(np.arange(known.shape[1]), weight.shape)
     is_exact = np.zeros(len(known), bool)
     return _Outcome(score, slot, np.argmax(weight, axis=1), known, is_exact)
 
 
-def multiway_score(known: HostArray, channels: Channels, formula: str) -> HostArray:
+def multiway_score(known: HostArray, channels: Channels, criterion: Criterion) -> HostArray:
     """What a child a level gains, in the units of all scores; (nodes,)."""
     sums = known[..., channels.scored].astype(np.float64) * np.array(channels.units)
     total = known.sum(axis=1)[..., channels.scored].astype(np.float64) * np.array(channels.units)
     part = channels.weight_of(known).astype(np.float64)
     # A node of which no value is known has no levels, and gains nothing.
     whole = np.maximum(channels.weight_of(known).sum(axis=1), 1).astype(np.float64)
-    some = np.where(part > 0.0, part, 1.0)
-    if formula == "corrected":
-        return np.asarray(in_turn(sums.max(axis=2)) - total.max(axis=1))
+    branch = HOST.by_source[criterion.formulas].branch
+    if criterion.sums_by_branch:
+        of_branch, of_node = np.zeros(part.shape), np.zeros(len(known))
+        for c in range(sums.shape[2]):
+            of_branch, of_node = branch(of_branch, sums[:, :, c]), branch(of_node, total[:, c])
+        return np.asarray(in_turn(of_branch) - of_node)
+    is_there = part > 0.0
+    part = np.where(is_there, part, 1.0)
     score = np.zeros(len(known))
     for c in range(sums.shape[2]):
-        if formula == "information":
-            terms = HOST.told(sums[:, :, c], total[:, c, None], some, whole[:, None])
-        else:
-            distance = sums[:, :, c] * whole[:, None] - total[:, c, None] * part
-            terms = distance * distance / (some * whole[:, None]) / whole[:, None]
-        score = score + in_turn(terms)
+        terms = branch(sums[:, :, c], total[:, c, None], part, whole[:, None])
+        score = score + in_turn(np.where(is_there, terms, 0.0))
     return np.maximum(score, 0.0)
 
 
@@ -233,7 +234,7 @@ class _Search:
         """Which nodes to search by which method."""
         rules, n_present = self.rules, self.is_present.sum(axis=1)
         order = "ordered" if is_one_dimensional(self.channels) else "principal"
-        is_optimal = is_one_dimensional(self.channels) and rules.formula in CONCAVE
+        is_optimal = is_one_dimensional(self.channels) and rules.criterion.is_concave
         can_split = n_present + (self.channels.weight_of(self.missing) > 0) >= 2
         if rules.method != "auto":
             by_hand = np.flatnonzero(can_split)
@@ -427,7 +428,6 @@ class _Search:
         )
         part, whole = (channels.weight_of(sums).astype(np.float64) for sums in (left, total))
         ridge = self.rules.ridge
-        score: HostArray = getattr(HOST, self.rules.formula)(
-            lefts, totals, part + ridge, whole + 2.0 * ridge, channels.n_scored
+        return formulas.score(
+            self.rules.criterion, lefts, totals, part + ridge, whole + 2.0 * ridge
         )
-        return score

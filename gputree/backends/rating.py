@@ -21,6 +21,7 @@ from gputree.backends.row_scan import some_lines
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import Array, HostArray
+from gputree.kernels.criteria import score_by_arrays
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,8 @@ class _Rating:
         scored, units = channels.scored, channels.units
         lefts = [real(own, at, unit) for own, unit in zip(cells.left[scored], units, strict=True)]
         totals = [real(own, node, unit) for own, unit in zip(total[scored], units, strict=True)]
-        formula = getattr(self.formulas, self.search.formula)
-        return formula(lefts, totals, real(left_weight, at), real(weight, node), channels.n_scored)
+        score = score_by_arrays(self.formulas, self.search.criterion)
+        return score(lefts, totals, real(left_weight, at), real(weight, node), channels.n_scored)
 
     def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:
         """The nodes that have scores, and the place of the first among their highest ones."""

@@ -19,6 +19,7 @@ from gputree.backends.scan import missing_slots
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SUM, Array, HostArray
+from gputree.kernels.criteria import score_by_arrays
 from gputree.sampling import drawn_features
 
 SCORES_AT_ONCE = 2**14
@@ -242,11 +243,11 @@ class _RowScan:
         units = channels.units
         lefts = [real(*each) for each in zip(left[channels.scored], units, strict=True)]
         totals = [real(*each) for each in zip(total[channels.scored], units, strict=True)]
-        formula = getattr(self.formulas, self.search.formula)
+        score = score_by_arrays(self.formulas, self.search.criterion)
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
             ridge = self.search.ridge
             weights = real(left_weight) + ridge, real(weight) + 2.0 * ridge
-            return formula(lefts, totals, *weights, channels.n_scored)
+            return score(lefts, totals, *weights, channels.n_scored)
 
     def _splits(self, highest: HostArray, place: HostArray, missing: list[Array]) -> Splits:
         """The winners at `place`; only they leave the device."""

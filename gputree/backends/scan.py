@@ -15,6 +15,7 @@ from gputree.backends.libraries import Library
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
+from gputree.kernels.criteria import score_by_arrays
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
@@ -141,10 +142,10 @@ class _Scan:
         first = self.channels.scored.start
         lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
         totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
-        formula = getattr(self.formulas, self.search.formula)
+        score = score_by_arrays(self.formulas, self.search.criterion)
         ridge = self.search.ridge
         weights = real(left_weight, at) + ridge, real(weight, node) + 2.0 * ridge
-        return formula(lefts, totals, *weights, n_scored)
+        return score(lefts, totals, *weights, n_scored)
 
     def _drawn(self, sides: list[_Candidates]) -> list[_Candidates]:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""

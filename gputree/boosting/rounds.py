@@ -32,6 +32,7 @@ from gputree.growth.finish import Finish, finish_steps, said_weight
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
 from gputree.growth.several import finish_rounds
+from gputree.kernels.criteria import SQUARED_ERROR
 from gputree.tree.tree import Tree
 
 # Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
@@ -155,7 +156,7 @@ class Rounds:
         if not bins.is_nominal.any():
             return None
         levels = LevelRules(
-            formula="between",
+            criterion=SQUARED_ERROR,
             min_rows=recipe.min_rows_leaf,
             min_weight=0,
             missing=recipe.missing,
@@ -243,7 +244,7 @@ class Rounds:
         key = sampling.root_key(recipe.seed, tree)
         columns = self._columns(key)
         return Rules(
-            formula="between",
+            criterion=SQUARED_ERROR,
             max_depth=recipe.max_depth,
             max_leaves=recipe.max_leaves,
             min_rows_leaf=recipe.min_rows_leaf,

@@ -20,6 +20,7 @@ from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import SLOT
+from gputree.kernels.criteria import GINI
 from gputree.kernels.cuda import gpu
 
 Verb: TypeAlias = Callable[[], object]
@@ -116,7 +117,7 @@ def _verbs(backend: CudaBackend, size: Size) -> Iterator[tuple[str, Work, Verb]]
     copies = Kin(node, np.zeros_like(node), np.full_like(node, -1))
     hist = backend.derive(backend.tally(counted, ROOT), copies, None)
     n_bytes = int(backend.hist_bytes(bins, classes.channels, node).sum())
-    search = Search("between", 1, 0, N_FEATURES, None)
+    search = Search(GINI, 1, 0, N_FEATURES, None)
     yield f"scan of {size.n_nodes} nodes", Work(n_bytes), lambda: backend.best_splits(hist, search)
 
 

@@ -6,6 +6,7 @@ from gputree.data.kinds import CategoricalFeatures
 from gputree.ensembles.forests import ForestClassifier, ForestRegressor
 from gputree.estimators import parameters
 from gputree.estimators.trees import DecisionTreeClassifier
+from gputree.kernels.criteria import Criterion
 
 
 class ExtraTreesClassifier(ForestClassifier):
@@ -47,9 +48,9 @@ missing_, backend_, device_
     1.0
     """
 
-    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = {
-        name: formulas
-        for name, formulas in DecisionTreeClassifier.CRITERIA.items()
+    CRITERIA: ClassVar[dict[str, Criterion]] = {
+        name: criterion
+        for name, criterion in DecisionTreeClassifier.CRITERIA.items()
         if name != "gain_ratio"  # which compares the best splits of features
     }
     SPLITTER: ClassVar[str] = "random"

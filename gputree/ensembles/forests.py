@@ -12,6 +12,7 @@ from gputree.ensembles.quantiles import LeafTargets
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.kernels.criteria import Criterion
 
 SUBSAMPLE = "balanced_subsample"
 
@@ -39,7 +40,7 @@ class ForestClassifier(AveragingClassifier, Forest):
     """Forests for classes."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeClassifier
-    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = DecisionTreeClassifier.CRITERIA
+    CRITERIA: ClassVar[dict[str, Criterion]] = DecisionTreeClassifier.CRITERIA
     class_weight: Any
 
     def _new_stem(self) -> TreeEstimator:
@@ -61,7 +62,7 @@ class ForestRegressor(AveragingRegressor, Forest):
     """Forests for numbers."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeRegressor
-    CRITERIA: ClassVar[dict[str, tuple[str, str | None]]] = DecisionTreeRegressor.CRITERIA
+    CRITERIA: ClassVar[dict[str, Criterion]] = DecisionTreeRegressor.CRITERIA
     keep_targets: bool
     _targets: LeafTargets | None
 

@@ -33,8 +33,9 @@ from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
 from gputree.growth.constraints import Constraints
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
-from gputree.growth.rules import Criteria, Rules, rows_floor, score_floor, weight_floor
+from gputree.growth.rules import Rules, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
+from gputree.kernels.criteria import Criterion
 from gputree.prediction import Walked, walk_table
 from gputree.tree.familiar import FamiliarTree
 from gputree.tree.paths import path_matrix
@@ -54,7 +55,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     WHERE: ClassVar[tuple[str, ...]] = ("device", "backend", "n_jobs", "histogram_budget")
 
     _n_trees: int = 1  # that will be grown on the table
-    CRITERIA: ClassVar[Criteria]
+    CRITERIA: ClassVar[dict[str, Criterion]]
 
     # What only some estimators let their users choose.
     splitter: str = "best"
@@ -238,7 +239,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_ways(self) -> None:
+    def _check_ways(self, criterion: Criterion) -> None:
         """Refuse ways to split, and to deal with missing values, that do not go together."""
         for name, ways in parameters.WAYS.items():
             parameters.one_of(name, getattr(self, name), dict.fromkeys(ways))
@@ -253,14 +254,9 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         is_class_tree = "gini" in self.CRITERIA
         for is_wrong, what in [
             (
-                self.nominal == "multiway" and self.criterion == "twoing",
-                "criterion='twoing' compares two children; use nominal='subset', or another "
-                "criterion for nominal='multiway'",
-            ),
-            (
-                self.nominal == "multiway" and self.criterion == "poisson",
-                "criterion='poisson' divides levels into two groups; use nominal='subset', or "
-                "criterion='squared_error' for nominal='multiway'",
+                self.nominal == "multiway" and not criterion.has_branches,
+                f"criterion={self.criterion!r} compares two children; use nominal='subset', or "
+                f"another criterion for nominal='multiway', such as {next(iter(self.CRITERIA))!r}",
             ),
             (
                 self.nominal == "multiway" and self.missing == "surrogate",
@@ -332,7 +328,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             "exist",
         )
 
-    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
+    def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         """The stopping rules in the units of the target."""
         n_features = dataset.n_features
         n_rows, channels = target.n_rows, target.channels
@@ -348,7 +344,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         is_divided = self.missing == "fractional"
         min_category, most_whole = parameters.rare_categories(self.min_samples_category)
         return Rules(
-            formula=formula,
+            criterion=criterion,
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
             min_rows_split=min_rows_split,
@@ -358,7 +354,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 weight_floor(share, total), rows_floor(min_rows_leaf, target) if is_divided else 0
             ),
             min_score=score_floor(decrease, channels, total),
-            splits_without_gain=formula != "corrected",
+            splits_without_gain=not criterion.needs_gain,
             n_drawn=parameters.n_drawn(self.max_features, n_features),
             seed=parameters.seed(self.random_state),
             missing=self.missing,

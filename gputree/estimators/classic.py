@@ -13,7 +13,8 @@ from gputree.dtypes import TOTAL_BITS
 from gputree.estimators import parameters
 from gputree.estimators.targets import declared_classes
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.growth.rules import CLASS_CRITERIA, SLACK, Criteria, Rules
+from gputree.growth.rules import SLACK, Rules
+from gputree.kernels.criteria import FOR_CLASSES, Criterion
 
 BRANCH_SHARE = 0.1  # of a class's mean share of the known rows: the least branch of a threshold
 MOST_LEAST_BRANCH = 25  # ... but never more than this
@@ -127,8 +128,8 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
                     "them, or use C45Classifier"
                 )
 
-    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
-        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)
+    def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(criterion, target, dataset, y), splits_without_gain=False)
 
 
 class C45Classifier(DecisionTreeClassifier):
@@ -236,8 +237,8 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         self.backend = backend
         self.n_jobs = n_jobs
 
-    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
-        rules = super()._rules(formula, target, dataset, y)
+    def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
+        rules = super()._rules(criterion, target, dataset, y)
         least = parameters.real("min_branch", self.min_branch, 0.0)
         parameters.real("min_gap", self.min_gap, 0.0)
         n_classes = declared_classes(y) or target.channels.n_scored
@@ -304,8 +305,8 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
     array([0])
     """
 
-    CRITERIA: ClassVar[Criteria] = {
-        name: CLASS_CRITERIA[name] for name in ("gini", "twoing", "entropy")
+    CRITERIA: ClassVar[dict[str, Criterion]] = {
+        name: FOR_CLASSES[name] for name in ("gini", "twoing", "entropy")
     }
     missing = "surrogate"
     min_weight_fraction_leaf = 0.0
@@ -360,8 +361,8 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         self.backend = backend
         self.n_jobs = n_jobs
 
-    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
-        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)
+    def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(criterion, target, dataset, y), splits_without_gain=False)
 
 
 class CARTRegressor(DecisionTreeRegressor):
@@ -449,5 +450,5 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         self.backend = backend
         self.n_jobs = n_jobs
 
-    def _rules(self, formula: str, target: Target, dataset: Dataset, y: Any) -> Rules:
-        return replace(super()._rules(formula, target, dataset, y), splits_without_gain=False)
+    def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
+        return replace(super()._rules(criterion, target, dataset, y), splits_without_gain=False)

@@ -38,16 +38,14 @@ class Growing:
     def __init__(self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator = estimator
         _check_criterion(estimator)
-        self._formula, self._impurity = parameters.one_of(
-            "criterion", estimator.criterion, estimator.CRITERIA
-        )
-        estimator._check_ways()
+        self._criterion = parameters.one_of("criterion", estimator.criterion, estimator.CRITERIA)
+        estimator._check_ways(self._criterion)
         budget = parameters.budget(estimator.histogram_budget)
         self.dataset, self.weight = estimator._read(X, sample_weight)
         self._y = self.dataset.y if y is None else y
         self.target, self.learned = estimator._target(self._y, self.dataset.n_rows, self.weight)
         estimator._check_table(self.dataset)
-        self.rules = estimator._rules(self._formula, self.target, self.dataset, self._y)
+        self.rules = estimator._rules(self._criterion, self.target, self.dataset, self._y)
         self.backend = Timed(self.dataset.backend)
         self.budget = min(budget, self.backend.room_for_hists() or budget)
         self._compiled_before = self.backend.compile_seconds
@@ -79,7 +77,7 @@ class Growing:
         """The same fit on other columns of its rows."""
         other = copy.copy(self)
         other.dataset, other.heuristic = dataset, set()
-        other.rules = self._estimator._rules(self._formula, self.target, dataset, self._y)
+        other.rules = self._estimator._rules(self._criterion, self.target, dataset, self._y)
         return other
 
     def learn_from(self, other: "Growing", columns: HostArray) -> None:
@@ -153,7 +151,7 @@ class Growing:
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules
         if target is not self.target:  # shares of the weight are of another total
-            rules = self._estimator._rules(self._formula, target, self.dataset, self._y)
+            rules = self._estimator._rules(self._criterion, target, self.dataset, self._y)
         return replace(rules, seed=self.rules.seed if seed is None else seed)
 
     def _finished(self, grown: Grown, target: Target, rules: Rules) -> Tree:
@@ -162,7 +160,7 @@ class Growing:
         if target.label is None:
             leaf = backend.leaves(grown.rows) if grown.leaf is None else grown.leaf
         at_values = estimator.thresholds == "value"
-        how = Finish(self._impurity, rules.is_multiway, rules.missing, at_values)
+        how = Finish(self._criterion.impurity, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
         self.heuristic |= set(grown.draft.heuristic)

@@ -13,7 +13,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.targets import class_factors, read_labels, read_target
-from gputree.growth.rules import CLASS_CRITERIA, VALUE_CRITERIA, Criteria
+from gputree.kernels.criteria import FOR_CLASSES, FOR_VALUES, Criterion
 
 
 class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
@@ -144,7 +144,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     0.973
     """
 
-    CRITERIA: ClassVar[Criteria] = CLASS_CRITERIA
+    CRITERIA: ClassVar[dict[str, Criterion]] = FOR_CLASSES
 
     def __init__(
         self,
@@ -319,7 +319,7 @@ max_features_, missing_, backend_, device_
     0.501
     """
 
-    CRITERIA: ClassVar[Criteria] = VALUE_CRITERIA
+    CRITERIA: ClassVar[dict[str, Criterion]] = FOR_VALUES
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ max_features_, missing_, backend_, device_
     def _weighed(
         self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
     ) -> Target:
-        is_counts = self.criterion == "poisson"
+        is_counts = self.CRITERIA[self.criterion].is_counts
         if is_counts:
             check_counts(answers, weight)
         return value_target(answers, weight, is_counts=is_counts)

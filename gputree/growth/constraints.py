@@ -14,7 +14,7 @@ from gputree.backends.contract import NO_SPLIT, Backend, Hist, Moves, Search, Sp
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, HostArray
-from gputree.formulas import HOST
+from gputree.formulas import HOST, score
 from gputree.growth.ridge import penalty
 from gputree.runs import owners, within
 from gputree.sampling import drawn_features
@@ -222,12 +222,12 @@ class KeptMeans(Kept):
                 for mean in (below, above):
                     may &= (low <= mean) & (mean <= high)
                 may &= (above - below) * way >= 0.0
-            score = getattr(HOST, search.formula)(
+            found = score(
+                search.criterion,
                 *(self._scored(part) for part in (left, total)),
                 *(self._weight(part) for part in (left, total)),
-                self.channels.n_scored,
             )
-        return np.where(may, score, NO_SPLIT)
+        return np.where(may, found, NO_SPLIT)
 
     def _means(self, sums: HostArray) -> HostArray:
         return np.asarray(sums[..., 1].astype(np.float64) / self._weight(sums))

@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from gputree import formulas
 from gputree.backends.contract import NO_SPLIT, Rates, Search
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.target import Channels
@@ -54,7 +55,7 @@ def rate_with_gaps(
     lefts = [left[node, code, first + c].astype(np.float64) for c in range(channels.n_scored)]
     totals = [total[node, first + c].astype(np.float64) for c in range(channels.n_scored)]
     weights = part[node, code].astype(np.float64), whole[node, 0].astype(np.float64)
-    score[node, code] = getattr(HOST, search.formula)(lefts, totals, *weights, channels.n_scored)
+    score[node, code] = formulas.score(search.criterion, lefts, totals, *weights)
     with np.errstate(invalid="ignore"):
         best = np.argmax(np.where(allowed, HOST.trim(score), NO_SPLIT), axis=1)
     at = np.arange(len(best)), best

@@ -23,6 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gputree import formulas
 from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Splits
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
@@ -226,8 +227,7 @@ class RandomSplits:
             for each in (left, total)
         )
         weights = part[at].astype(np.float64), whole[at].astype(np.float64)
-        formula = getattr(HOST, search.formula)
-        score[at] = formula(lefts, totals, *weights, channels.n_scored)
+        score[at] = formulas.score(search.criterion, lefts, totals, *weights)
         return score
 
 

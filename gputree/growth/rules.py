@@ -5,7 +5,6 @@ Knows the draft and the contract; must not know devices or kinds of arrays.
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 
@@ -19,24 +18,8 @@ from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
 from gputree.growth.ridge import penalty
 from gputree.growth.surrogates import Style
+from gputree.kernels.criteria import Criterion
 
-# Name of a criterion -> formula of a split's score, formula of a node's impurity. The variance of a
-# node, or the deviance, follows from its rows, not from its sums, so it has no formula.
-Criteria: TypeAlias = dict[str, tuple[str, str | None]]
-CLASS_CRITERIA: Criteria = {
-    "gini": ("between", "gini"),
-    "entropy": ("information", "entropy"),
-    "log_loss": ("information", "entropy"),
-    "gain_ratio": ("information", "entropy"),
-    "error": ("corrected", "error"),
-    "twoing": ("twoing", "gini"),
-}
-VALUE_CRITERIA: Criteria = {
-    "squared_error": ("between", None),
-    "variance": ("between", None),
-    "friedman_mse": ("between", None),
-    "poisson": ("deviance", None),
-}
 NATS = math.log(2.0)  # of a bit
 
 SLACK = 1e-7  # rows that were divided and come together again are whole
@@ -46,7 +29,7 @@ SLACK = 1e-7  # rows that were divided and come together again are whole
 class Rules:
     """The stopping rules of a tree, in the units of its channels."""
 
-    formula: str
+    criterion: Criterion
     max_depth: int | None = None
     max_leaves: int | None = None
     min_rows_split: int = 2
@@ -86,7 +69,7 @@ class Rules:
         if self.is_rated:
             missing = "category" if missing == "category" else "known"
         return LevelRules(
-            formula=self.formula,
+            criterion=self.criterion,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
             is_multiway=self.is_multiway,
@@ -128,7 +111,7 @@ class Rules:
         if (draws or self.is_random) and draft is not None:
             rank = sampling.feature_ranks(draft.key[nodes], n_features)
         search = Search(
-            formula=self.formula,
+            criterion=self.criterion,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
             n_drawn=self.n_drawn if draws and self.n_drawn is not None else n_features,

@@ -9,7 +9,8 @@ import numpy as np
 
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.sampling import mix, share
-from gputree.kernels.cpu.split import BETWEEN, consider
+from gputree.kernels.cpu.scoring import BETWEEN
+from gputree.kernels.cpu.split import consider
 from gputree.kernels.cpu.winner import CODE, SIDE, TRIMMED, best_candidate, crown
 from gputree.kernels.cpu.words import LOWER, UPPER
 

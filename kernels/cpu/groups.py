@@ -10,20 +10,12 @@ import numpy as np
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.multiway import branch_bits
-from gputree.kernels.cpu.split import (
-    BETWEEN,
-    DEVIANCE,
-    INFORMATION,
-    TWOING,
-    list_present,
-    rows_at,
-    weight_at,
-)
+from gputree.kernels.cpu.scoring import BETWEEN, two_way
+from gputree.kernels.cpu.split import list_present, rows_at, weight_at
 from gputree.kernels.cpu.winner import CLEARLY_LESS
 
-trim, room, apart_step = SCALAR.trim, SCALAR.room, SCALAR.apart_step
-told_step, larger, apart = SCALAR.told_step, SCALAR.larger, SCALAR.apart
-counts_step, counts_score = SCALAR.counts_step, SCALAR.counts_score
+trim, larger = SCALAR.trim, SCALAR.larger
+apart, room = SCALAR.apart, SCALAR.room
 
 LOW_BITS = 9  # of the numbers of subsets that are looked at together
 FEW = 32  # items that are put in order one by one
@@ -45,41 +37,6 @@ def make_room(n_levels, n_channels, n_scored):
 
 
 @kernel
-def score_of(left, total_real, part, whole, shape, formula, unit, floor):
-    """What a division is worth; `left` are the sums of child 0. Less than `floor` may be -inf."""
-    is_classes, n_scored = shape[0], shape[1]
-    first = 0 if is_classes else 1
-    if formula == BETWEEN:
-        square = 0.0
-        for c in range(n_scored):
-            own = np.float64(left[first + c]) * unit[c]
-            square = apart_step(square, own, total_real[c], part, whole)
-        divisor = room(part, whole)
-        return -np.inf if square < floor * divisor else square / divisor
-    result, right_most, node_most = 0.0, 0.0, 0.0
-    for c in range(n_scored):
-        own = np.float64(left[first + c]) * unit[c]
-        every = total_real[c]
-        if formula == INFORMATION:
-            result = told_step(result, own, every, part, whole)
-        elif formula == DEVIANCE:
-            result = counts_step(result, own, every, part, whole)
-        elif formula == TWOING:
-            result = apart(result, own, every, part, whole)
-        else:
-            result = larger(own, result)
-            right_most = larger(every - own, right_most)
-            node_most = larger(every, node_most)
-    if formula == INFORMATION:
-        return larger(result, 0.0)
-    if formula == DEVIANCE:
-        return counts_score(result)
-    if formula == TWOING:
-        return result * result * 0.25 / room(part, whole)
-    return result + right_most - node_most
-
-
-@kernel
 def worth(left, total, total_real, shape, rules, unit, floor):
     """What a division is worth, -inf where a child would be too small."""
     is_classes, n_scored = shape[0], shape[1]
@@ -94,7 +51,7 @@ def worth(left, total, total_real, shape, rules, unit, floor):
     ):
         return -np.inf
     own, whole = np.float64(part) + ridge, np.float64(weight) + 2.0 * ridge
-    return score_of(left, total_real, own, whole, shape, formula, unit, floor)
+    return two_way(formula, left, 0 if is_classes else 1, unit, total_real, own, whole, floor)
 
 
 @kernel
@@ -144,7 +101,8 @@ def distances(base, low, n, total_real, whole, shape, ridge, unit, part, score):
         for subset in range(n):
             square = score[subset] if c > 0 else 0.0
             left = (own + sums[subset]) * unit[c]
-            score[subset] = apart_step(square, left, total_real[c], part[subset] + ridge, whole)
+            distance = apart(left, total_real[c], part[subset] + ridge, whole)
+            score[subset] = square + distance * distance
     for subset in range(n):
         score[subset] = score[subset] / room(part[subset] + ridge, whole)
 

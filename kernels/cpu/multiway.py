@@ -8,9 +8,10 @@ import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import kernel
-from gputree.kernels.cpu.split import CORRECTED, INFORMATION, rows_at, weight_at
+from gputree.kernels.cpu.scoring import many_way
+from gputree.kernels.cpu.split import rows_at, weight_at
 
-told, larger, log2 = SCALAR.told, SCALAR.larger, SCALAR.log2
+log2 = SCALAR.log2
 
 
 @kernel
@@ -19,39 +20,6 @@ def branch_bits(weight, whole):
     if weight <= 0.0:
         return 0.0
     return weight * log2(whole / weight)
-
-
-@kernel
-def gain(cells, base, n_levels, total, weights, whole, shape, formula, unit):
-    """The score of one pair; cells[base:] has the channels of its levels, one after another."""
-    is_classes, n_scored, _, n_channels = shape
-    first = 0 if is_classes else 1
-    if formula == CORRECTED:
-        right, most = 0.0, 0.0
-        for level in range(n_levels):
-            if weights[level] > 0.0:
-                best = 0.0
-                for c in range(n_scored):
-                    best = larger(np.float64(cells[base + level * n_channels + c]), best)
-                right = right + best
-        for c in range(n_scored):
-            most = larger(total[c], most)
-        return right - most
-    score = 0.0
-    for c in range(n_scored):
-        terms = 0.0
-        for level in range(n_levels):
-            part = weights[level]
-            if part <= 0.0:
-                continue
-            sums = np.float64(cells[base + level * n_channels + first + c]) * unit[c]
-            if formula == INFORMATION:
-                terms = terms + told(sums, total[c], part, whole)
-            else:
-                distance = sums * whole - total[c] * part
-                terms = terms + distance * distance / (part * whole) / whole
-        score = score + terms
-    return larger(score, 0.0)
 
 
 @kernel
@@ -102,4 +70,6 @@ def split(
         bits[i] = told_bits + branch_bits(lost, every)
         score[i] = -np.inf
         if n_large >= 2:
-            score[i] = gain(cells, base, n_levels, total, weights, whole, shape, formula, unit)
+            score[i] = many_way(
+                formula, cells, base + first, n_channels, weights, n_levels, unit, total, whole
+            )

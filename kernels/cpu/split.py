@@ -9,6 +9,7 @@ import numpy as np
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.scoring import BETWEEN, two_way
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
     consider_codes,
@@ -29,23 +30,7 @@ from gputree.kernels.cpu.winner import (
     forget,
 )
 
-BETWEEN, INFORMATION, CORRECTED, TWOING, DEVIANCE = 0, 1, 2, 3, 4  # numbers of the formulas
-FORMULAS = {
-    "between": BETWEEN,
-    "information": INFORMATION,
-    "corrected": CORRECTED,
-    "twoing": TWOING,
-    "deviance": DEVIANCE,
-}
-
 trim = SCALAR.trim
-apart = SCALAR.apart
-apart_step = SCALAR.apart_step
-room = SCALAR.room
-told_step = SCALAR.told_step
-counts_step = SCALAR.counts_step
-counts_score = SCALAR.counts_score
-larger = SCALAR.larger
 
 WORD_BITS = 64
 NARROW_WORDS = 16  # up to 1024 codes are listed from a bit set; more are sorted
@@ -121,40 +106,9 @@ def consider(
                 continue
             n_admissible += 1
             part = np.float64(part_weight) + ridge
-            if formula == BETWEEN:
-                square = 0.0
-                for c in range(n_scored):
-                    sums = np.float64(running[first + c]) * unit[c]
-                    square = apart_step(square, sums, total_real[c], part, whole)
-                divisor = room(part, whole)
-                if square < floor * divisor:
-                    continue
-                score = square / divisor
-            elif formula == INFORMATION:
-                score = 0.0
-                for c in range(n_scored):
-                    score = told_step(score, np.float64(running[c]), total_real[c], part, whole)
-                score = larger(score, 0.0)
-            elif formula == DEVIANCE:
-                score = 0.0
-                for c in range(n_scored):
-                    sums = np.float64(running[first + c]) * unit[c]
-                    score = counts_step(score, sums, total_real[c], part, whole)
-                score = counts_score(score)
-            elif formula == TWOING:
-                sum_apart = 0.0
-                for c in range(n_scored):
-                    sums = np.float64(running[c])
-                    sum_apart = apart(sum_apart, sums, total_real[c], part, whole)
-                score = sum_apart * sum_apart * 0.25 / room(part, whole)
-            else:
-                left_most = right_most = node_most = 0.0
-                for c in range(n_scored):
-                    sums = np.float64(running[c])
-                    left_most = larger(sums, left_most)
-                    right_most = larger(total_real[c] - sums, right_most)
-                    node_most = larger(total_real[c], node_most)
-                score = left_most + right_most - node_most
+            score = two_way(formula, running, first, unit, total_real, part, whole, floor)
+            if score == -np.inf:
+                continue
             trimmed = trim(score)
             if trimmed > trimmed_best:
                 trimmed_best = trimmed

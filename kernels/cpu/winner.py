@@ -13,7 +13,7 @@ CLEARLY_LESS = 1.0 - 2.0**-30
 TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
 N_ENTRIES = 6
 
-apart_step, room, trim = SCALAR.apart_step, SCALAR.room, SCALAR.trim
+apart, room, trim = SCALAR.apart, SCALAR.room, SCALAR.trim
 
 
 @kernel
@@ -50,7 +50,8 @@ def best_candidate(n, part, steep, weight, total, ridge, least, times, best, sco
     whole = weight + 2.0 * ridge
     for i in range(n):
         own = part[i] + ridge
-        scores[i] = times * (apart_step(0.0, steep[i], total, own, whole) / room(own, whole))
+        distance = apart(steep[i], total, own, whole)
+        scores[i] = times * (distance * distance / room(own, whole))
     winner = -1
     trimmed_best = best[TRIMMED]
     floor = best[SCORE] * CLEARLY_LESS

@@ -25,15 +25,6 @@ from gputree.kernels.cuda.gpu import (
     total,
 )
 
-BETWEEN, INFORMATION, CORRECTED, TWOING, DEVIANCE = 0, 1, 2, 3, 4  # numbers of the formulas
-FORMULAS = {
-    "between": BETWEEN,
-    "information": INFORMATION,
-    "corrected": CORRECTED,
-    "twoing": TWOING,
-    "deviance": DEVIANCE,
-}
-
 # What is known of a node's winner, then the sums of its left child: whole numbers, and the bits of
 # a score.
 SCORE, FEATURE, CODE, NEXT, SLOT, LEFT = 0, 1, 2, 3, 4, 5
@@ -116,36 +107,17 @@ def least_of(weight, least_share, most_least_weight, min_weight):
     return max(whole, np.int64(min_weight))
 
 
-def make_scores(formula):
-    """Functions of a formula: one that adds the channels up, one that makes a score of them."""
-    forms = formulas()
-    larger, apart = forms.larger, forms.apart
-    apart_step, room, told_step = forms.apart_step, forms.room, forms.told_step
-    counts_step, counts_score = forms.counts_step, forms.counts_score
-
-    @function
-    def add_channel(x, y, most, left, sums, part, whole):
-        """What `score` needs, with one channel more."""
-        if formula == BETWEEN:
-            x = apart_step(x, left, sums, part, whole)
-        elif formula == TWOING:
-            x = apart(x, left, sums, part, whole)
-        elif formula == INFORMATION:
-            if 0.0 < part < whole:
-                x = told_step(x, left, sums, part, whole)
-        elif formula == DEVIANCE:
-            if 0.0 < part < whole:
-                x = counts_step(x, left, sums, part, whole)
-        else:
-            x, y, most = larger(left, x), larger(sums - left, y), larger(sums, most)
-        return x, y, most
+def make_scores(source):
+    """Functions of one source: to add the channels up, and to make a score of them."""
+    own = formulas().by_source[source]
+    step, score = own.step, own.score
 
     @function
     def add_channels(
         hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry, whole_of
     ):  # fmt: skip
         """What `score` needs of the codes at hand; what lies below them moves on to the next."""
-        x, y, most = 0.0, 0.0, 0.0
+        x, y, z = 0.0, 0.0, 0.0
         s = uint32(0)
         while s < n_scored:
             c = uint32(first + s)
@@ -157,29 +129,18 @@ def make_scores(formula):
             sync_warp()
             left = multiply(np.float64(running), unit[s])
             sums = multiply(np.float64(board[whole_of + c]), unit[s])
-            x, y, most = add_channel(x, y, most, left, sums, part, whole)
+            if 0.0 < part < whole:  # otherwise a child is empty, and no score is asked for
+                x, y, z = step(x, y, z, left, sums, part, whole)
             s = uint32(s + 1)
-        return x, y, most
-
-    @function
-    def score(x, y, most, part, whole):
-        if formula == BETWEEN:
-            return x / room(part, whole)
-        if formula == TWOING:
-            return multiply(multiply(x, x), 0.25) / room(part, whole)
-        if formula == INFORMATION:
-            return larger(x, 0.0)
-        if formula == DEVIANCE:
-            return counts_score(x)
-        return x + y - most
+        return x, y, z
 
     return add_channels, score
 
 
-def make_scan(formula):
-    """Score all candidates of a formula."""
+def make_scan(source):
+    """Score all candidates by criteria of a source."""
     trim = formulas().trim
-    add_channels, score = make_scores(formula)
+    add_channels, score = make_scores(source)
 
     @kernel
     def scan_features(
@@ -236,14 +197,14 @@ def make_scan(formula):
                     part_rows = below_rows + scan(own_rows)
                     below_rows = last_lane(part_rows)
                 part = np.float64(part_weight) + ridge
-                x, y, most = add_channels(
+                x, y, z = add_channels(
                     hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry,
                     whole_of,
                 )  # fmt: skip
                 has_rows = part_rows >= min_rows and n_rows - part_rows >= min_rows
                 has_weight = part_weight >= min_weight and weight - part_weight >= min_weight
                 if own_weight > 0 and has_rows and has_weight:
-                    found = score(x, y, most, part, whole)
+                    found = score(x, y, z, part, whole)
                     trimmed, key = trim(found), int32(2 * code + side)
                     if better(best_trimmed, best_key, trimmed, key):
                         best_trimmed, best_score, best_key = trimmed, found, key
@@ -265,10 +226,10 @@ def make_scan(formula):
     return scan_features
 
 
-def make_rate(formula):
-    """Score the thresholds of a formula among known values."""
+def make_rate(source):
+    """Score the thresholds among known values by criteria of a source."""
     trim = formulas().trim
-    add_channels, score = make_scores(formula)
+    add_channels, score = make_scores(source)
 
     @kernel
     def rate_features(
@@ -314,14 +275,14 @@ def make_rate(formula):
                 part_rows = below_rows + scan(own_rows)
                 below_rows = last_lane(part_rows)
             part = np.float64(part_weight)
-            x, y, most = add_channels(
+            x, y, z = add_channels(
                 hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry, whole_of
             )
             has_rows = part_rows >= min_rows and n_rows - part_rows >= min_rows
             has_weight = part_weight >= least and weight - part_weight >= least
             if own_weight > 0 and has_rows and has_weight:
                 n_cuts += 1
-                found = score(x, y, most, part, whole)
+                found = score(x, y, z, part, whole)
                 trimmed = trim(found)
                 if better(best_trimmed, best_code, trimmed, int32(code)):
                     best_trimmed, best_score, best_code = trimmed, found, int32(code)

@@ -11,6 +11,7 @@ from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, parts_of, value_target
 from gputree.dtypes import SLOT, STAY
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI, POISSON, TWOING
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.tree.tree import Split, Tree
 from gputree.tree.walk import Ways
@@ -135,10 +136,10 @@ def all_cells(backend, hist, n_nodes):
 @pytest.mark.parametrize(
     "search",
     [
-        Search("between", 1, 0, 9, None),
-        Search("between", 3, 2, 9, None),
-        Search("between", 1, 2, 9, None, least_share=0.03, most_least_weight=7),
-        Search("between", 1, 0, 9, None, is_ordered=np.array([True, False, True, True])),
+        Search(GINI, 1, 0, 9, None),
+        Search(GINI, 3, 2, 9, None),
+        Search(GINI, 1, 2, 9, None, least_share=0.03, most_least_weight=7),
+        Search(GINI, 1, 0, 9, None, is_ordered=np.array([True, False, True, True])),
     ],
     ids=["any", "three rows", "a share", "without x1"],
 )
@@ -150,10 +151,10 @@ def test_the_best_threshold_of_every_feature_is_that_of_numpy(backend, kind, n_r
     same_rates(found, expected)
 
 
-@pytest.mark.parametrize("formula", ["information", "corrected", "twoing"])
-def test_every_criterion_rates_alike(backend, formula):
+@pytest.mark.parametrize("criterion", [ENTROPY, ERROR, TWOING])
+def test_every_criterion_rates_alike(backend, criterion):
     target = target_of("three weighted classes", rows_for(backend, 300))
-    search = Search(formula, 1, 0, 9, None)
+    search = Search(criterion, 1, 0, 9, None)
     found, expected = (
         each.rate(each.tally(begun(each, target), ROOT), search) for each in (backend, NUMPY)
     )
@@ -182,7 +183,7 @@ def test_missing_values_take_no_part_in_a_rate(backend):
     data = backend.reserve(1, 6, 3)
     backend.encode(data, 0, backend.hold([Column("x", Kind.NUMERIC, columns[0])]), one.features)
     rows = backend.begin(data, one, target)
-    rates = backend.rate(backend.tally(rows, ROOT), Search("between", 1, 0, 9, None))
+    rates = backend.rate(backend.tally(rows, ROOT), Search(GINI, 1, 0, 9, None))
     # Gini of 2:2 is 1/2; four rows gain a half each.
     assert rates.score.tolist() == [[2.0]]
     assert (rates.code.tolist(), rates.next_code.tolist()) == ([[0]], [[1]])
@@ -224,37 +225,37 @@ def test_cells_come_in_the_order_asked_for(backend):
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 @pytest.mark.parametrize("is_multiway", [True, False])
 @pytest.mark.parametrize(
-    ("kind", "formula"),
+    ("kind", "criterion"),
     [
-        ("two classes", "between"),
-        ("three weighted classes", "information"),
-        ("three weighted classes", "corrected"),
-        ("numbers", "between"),
-        ("weighted numbers", "between"),
-        ("divided classes", "information"),
+        ("two classes", GINI),
+        ("three weighted classes", ENTROPY),
+        ("three weighted classes", ERROR),
+        ("numbers", GINI),
+        ("weighted numbers", GINI),
+        ("divided classes", ENTROPY),
     ],
 )
-def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, formula):
-    check_levels(backend, kind, missing, is_multiway, formula)
+def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, criterion):
+    check_levels(backend, kind, missing, is_multiway, criterion)
 
 
 @pytest.mark.parametrize("is_multiway", [True, False])
 def test_levels_of_a_device_are_split_as_numpy_does(is_multiway):
     device = opened("cuda")
-    check_levels(device, "three weighted classes", "direction", is_multiway, "information")
+    check_levels(device, "three weighted classes", "direction", is_multiway, ENTROPY)
 
 
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["two classes", "three weighted classes"])
 def test_twoing_of_levels_is_that_of_numpy(backend, kind):
-    check_levels(backend, kind, "direction", is_multiway=False, formula="twoing")
+    check_levels(backend, kind, "direction", is_multiway=False, criterion=TWOING)
 
 
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["counts", "weighted counts"])
 @pytest.mark.parametrize("missing", ["direction", "known"])
 def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
-    check_levels(backend, kind, missing, is_multiway=False, formula="deviance")
+    check_levels(backend, kind, missing, is_multiway=False, criterion=POISSON)
 
 
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
@@ -262,12 +263,12 @@ def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 def test_levels_with_few_rows_are_put_together_as_numpy_does(backend, kind, missing):
     for least in (9, 12):
-        check_levels(backend, kind, missing, False, "between", min_category=least)
+        check_levels(backend, kind, missing, False, GINI, min_category=least)
 
 
-def check_levels(backend, kind, missing, is_multiway, formula, min_category=1):
+def check_levels(backend, kind, missing, is_multiway, criterion, min_category=1):
     target = target_of(kind, 90)
-    rules = LevelRules(formula, 2, 3, is_multiway, missing=missing, min_category=min_category)
+    rules = LevelRules(criterion, 2, 3, is_multiway, missing=missing, min_category=min_category)
     place, feature = np.zeros(4, np.int64), np.array([0, 1, 3, 0])
     found, expected = (
         each.split_levels(each.tally(begun(each, target), ROOT), place, feature, rules)
@@ -378,7 +379,7 @@ def test_a_row_can_be_divided_among_nodes(backend, n_rows):
         rows = each.begin(data, bins(), parts, n_each)
         hist = each.tally(rows, nodes)
         found.append(all_cells(each, hist, 3).tolist())
-        found.append(each.rate(hist, Search("information", 1, 0, 9, None)).score.tobytes())
+        found.append(each.rate(hist, Search(ENTROPY, 1, 0, 9, None)).score.tobytes())
     assert found[:2] == found[2:]
     cells = np.array(found[0]).reshape(3, -1, target.channels.n)
     total = cells[:, : bins().n_codes[0]].sum(axis=(0, 1))

@@ -19,6 +19,7 @@ from gputree.data.number_line import Buckets, bucket_of
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Channels, Target, class_target, value_target
 from gputree.dtypes import OUTSIDE, SLOT
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.tree.tree import Tree
 
 NAN, INF = np.nan, np.inf
@@ -143,9 +144,9 @@ def at_root(backend, columns, target, n_values=None):
     return backend.tally(start(backend, columns, target, n_values), ROOT)
 
 
-def search(formula="between", min_rows=1, min_weight=0, n_drawn=10**6, rank=None):
+def search(criterion=GINI, min_rows=1, min_weight=0, n_drawn=10**6, rank=None):
     rank = None if rank is None else np.array(rank)
-    return Search(formula, min_rows, min_weight, n_drawn, rank)
+    return Search(criterion, min_rows, min_weight, n_drawn, rank)
 
 
 def best(backend, columns, target, *, n_values=None, **rules):
@@ -397,12 +398,12 @@ def test_the_best_split_of_a_table_is_found(backend):
 
 
 @pytest.mark.parametrize(
-    ("formula", "decrease"),
-    [("between", 1 / 6), ("information", 1 - 0.75 * 0.9182958340544896), ("corrected", 1 / 4)],
+    ("criterion", "decrease"),
+    [(GINI, 1 / 6), (ENTROPY, 1 - 0.75 * 0.9182958340544896), (ERROR, 1 / 4)],
 )
-def test_a_score_is_the_decrease_of_impurity_times_the_weight(backend, formula, decrease):
+def test_a_score_is_the_decrease_of_impurity_times_the_weight(backend, criterion, decrease):
     """The node (2, 2) into (1, 0) and (1, 2)."""
-    found = best(backend, [[0, 1, 1, 1]], classes(0, 0, 1, 1), formula=formula)
+    found = best(backend, [[0, 1, 1, 1]], classes(0, 0, 1, 1), criterion=criterion)
     assert found["score"] == pytest.approx(4 * decrease, rel=1e-12)
 
 
@@ -431,10 +432,10 @@ def test_scores_that_differ_by_rounding_only_tie(backend):
     """Feature 1 is feature 0 reversed: its score has the same worth and a larger last bit."""
     target = classes(0, 1, 2, 2)
     first, mirrored = [1, 1, 1, 0], [0, 0, 0, 1]
-    alone = [best(backend, [c], target, formula="information")["score"] for c in (first, mirrored)]
+    alone = [best(backend, [c], target, criterion=ENTROPY)["score"] for c in (first, mirrored)]
     assert alone[0] < alone[1]
-    assert best(backend, [first, mirrored], target, formula="information")["feature"] == 0
-    assert best(backend, [mirrored, first], target, formula="information")["feature"] == 0
+    assert best(backend, [first, mirrored], target, criterion=ENTROPY)["feature"] == 0
+    assert best(backend, [mirrored, first], target, criterion=ENTROPY)["feature"] == 0
 
 
 def test_only_codes_that_occur_are_candidates(backend):
@@ -801,11 +802,11 @@ class Fit:
 
 
 def winners(backend, fit, target):
-    """The best splits by every formula and rule; what a node without a split says is open."""
+    """The best splits by every criterion and rule; what a node without a split says is open."""
     found = []
     is_classes = target.channels.is_classes
-    for formula in ("between", "information", "corrected") if is_classes else ("between",):
-        for rule in (search(formula), search(formula, 2, 3, 1, fit.rank)):
+    for criterion in (GINI, ENTROPY, ERROR) if is_classes else (GINI,):
+        for rule in (search(criterion), search(criterion, 2, 3, 1, fit.rank)):
             splits = backend.best_splits(fit.hist, rule)
             is_split = splits.score > NO_SPLIT
             found.append(is_split.tolist())

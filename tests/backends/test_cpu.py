@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from gputree import formulas
 from gputree.backends import cpu, cpu_lists, cpu_rows, cpu_sums, registry, workers
 from gputree.backends.contract import Moves, Search
 from gputree.backends.cpu import CpuBackend
@@ -14,11 +15,12 @@ from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.dtypes import SLOT, STAY
-from gputree.formulas import HOST
 from gputree.growth.builder import grow
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.cpu import split
+from gputree.kernels.cpu.scoring import BETWEEN
+from gputree.kernels.criteria import GINI
 
 NUMPY = registry.choose(backend="numpy").backend
 
@@ -42,7 +44,7 @@ def model(backend, X, target, max_bins=255, **rules):
     """Every array of the tree, as bytes."""
     table = table_of(X)
     bins, data = bin_table(backend, table, target.weight, max_bins)
-    grown = grow(backend, data, bins, target, Rules("between", **rules), 10**7)
+    grown = grow(backend, data, bins, target, Rules(GINI, **rules), 10**7)
     impurity = "gini" if target.channels.is_classes else None
     tree = finish(grown, target, backend.leaves(grown.rows), Finish(impurity))
     assert tree.n_nodes > 20
@@ -120,7 +122,7 @@ def test_features_without_an_order_are_not_split(monkeypatch, direct_rows, order
     rank = None if order is None else np.array([order])
     found = []
     for is_ordered in (np.array([False, True, False, True]), None):
-        search = Search("between", 1, 0, 1, rank, is_ordered)
+        search = Search(GINI, 1, 0, 1, rank, is_ordered)
         for backend in (CpuBackend(2), NUMPY):
             _, rows = begun(backend, X, target)
             splits = backend.best_splits(backend.tally(rows, np.zeros(1, np.int64)), search)
@@ -195,7 +197,7 @@ def test_rows_that_were_taken_out_are_still_where_they_were_before(monkeypatch):
     X, y, _ = example(900, 40)
     backend, target = CpuBackend(2), class_target(y, 4, None)
     monkeypatch.setattr(cpu, "DIRECT_ROWS", 10_000)
-    search, root, none = Search("between", 1, 0, 4, None), np.zeros(1, np.int64), np.arange(0)
+    search, root, none = Search(GINI, 1, 0, 4, None), np.zeros(1, np.int64), np.arange(0)
     _, fresh = begun(backend, X, target)
     expected = backend.best_splits(backend.tally(fresh, root), search)
     bins, whole = begun(backend, X, target)
@@ -221,7 +223,7 @@ def test_small_nodes_list_their_codes_in_order_however_many_there_are(n_rows, ma
     for backend in (CpuBackend(2), NUMPY):
         bins, data = bin_table(backend, table, None, max_bins)
         target = class_target(label, 3, weight)
-        grown = grow(backend, data, bins, target, Rules("between"), 10**7)
+        grown = grow(backend, data, bins, target, Rules(GINI), 10**7)
         trees.append(finish(grown, target, backend.leaves(grown.rows), Finish("gini")))
     assert trees[0].n_nodes > 10
     assert trees[0].threshold.tobytes() == trees[1].threshold.tobytes()
@@ -344,10 +346,10 @@ def test_one_class_stands_for_both_only_where_products_are_exact():
         split.search_hist(
             0, 1, np.zeros(1, np.int64), counts.reshape(1, -1), np.array([0, 4]), np.array([4]),
             np.ones(1, np.bool_), np.empty((0, 0), np.int64), 1, (True, 2, False, 2),
-            (split.BETWEEN, 1, 1, 0.0), np.ones(2), score, winner, left,
+            (BETWEEN, 1, 1, 0.0), np.ones(2), score, winner, left,
         )  # fmt: skip
         total = counts.sum(axis=0).astype(float)
         parts = np.cumsum(counts, axis=0)[:3].astype(float)
-        scores = [HOST.between(part, total, part.sum(), total.sum(), 2) for part in parts]
+        scores = [formulas.score(GINI, part, total, part.sum(), total.sum()) for part in parts]
         assert score[0] == max(scores)
         assert winner[0].tolist()[:3] == [0, int(np.argmax(scores)), int(np.argmax(scores)) + 1]

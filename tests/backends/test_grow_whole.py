@@ -15,6 +15,7 @@ from gputree.data.target import class_target, value_target
 from gputree.growth.builder import Start, grow, grow_whole
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.tree.tree import Split
 
 BACKEND = CpuBackend(2)
@@ -58,19 +59,19 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize(
-    ("n_classes", "formula", "impurity"),
+    ("n_classes", "criterion", "impurity"),
     [
-        (2, "between", "gini"),
-        (2, "information", "entropy"),
-        (5, "between", "gini"),
-        (5, "corrected", "error"),
+        (2, GINI, "gini"),
+        (2, ENTROPY, "entropy"),
+        (5, GINI, "gini"),
+        (5, ERROR, "error"),
     ],
 )
-def test_classes(n_classes, formula, impurity, missing, weights):
+def test_classes(n_classes, criterion, impurity, missing, weights):
     X, signal, rng = table(missing=missing)
     label = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
     target = class_target(label, n_classes, WEIGHTS[weights](rng, len(X)))
-    rules = Rules(formula=formula, n_drawn=2, seed=7, splits_without_gain=formula != "corrected")
+    rules = Rules(criterion=criterion, n_drawn=2, seed=7, splits_without_gain=criterion != ERROR)
     assert_same(both(X, target, rules, impurity=impurity))
 
 
@@ -81,24 +82,24 @@ def test_numbers(n_outputs, missing, weights):
     X, signal, rng = table(missing=missing)
     y = np.stack([np.round(signal, 1), np.round(signal**2)], axis=1)[:, :n_outputs]
     target = value_target(y, WEIGHTS[weights](rng, len(X)))
-    assert_same(both(X, target, Rules(formula="between", n_drawn=3, seed=1)))
+    assert_same(both(X, target, Rules(criterion=GINI, n_drawn=3, seed=1)))
 
 
 @pytest.mark.parametrize(
     "rules",
     [
-        Rules("between", max_depth=5),
-        Rules("between", min_rows_leaf=4),
-        Rules("between", min_rows_split=9),
-        Rules("between", min_weight_leaf=12),
-        Rules("between", min_score=1.0),
-        Rules("between", n_drawn=1, seed=5),
-        Rules("between", columns=np.array([True, False, True, False, False, True])),
-        Rules("between", max_leaves=15),
-        Rules("between", max_leaves=40, max_depth=6, n_drawn=2),
-        Rules("between", max_leaves=10_000),
-        Rules("between", is_random=True, n_drawn=2, min_rows_leaf=2, seed=3),
-        Rules("information", is_random=True, max_leaves=20, seed=4),
+        Rules(GINI, max_depth=5),
+        Rules(GINI, min_rows_leaf=4),
+        Rules(GINI, min_rows_split=9),
+        Rules(GINI, min_weight_leaf=12),
+        Rules(GINI, min_score=1.0),
+        Rules(GINI, n_drawn=1, seed=5),
+        Rules(GINI, columns=np.array([True, False, True, False, False, True])),
+        Rules(GINI, max_leaves=15),
+        Rules(GINI, max_leaves=40, max_depth=6, n_drawn=2),
+        Rules(GINI, max_leaves=10_000),
+        Rules(GINI, is_random=True, n_drawn=2, min_rows_leaf=2, seed=3),
+        Rules(ENTROPY, is_random=True, max_leaves=20, seed=4),
     ],
     ids=[
         *("depth", "leaf", "split", "weight", "gain", "draw", "columns", "few", "best", "many"),
@@ -119,13 +120,13 @@ def test_random_splits_of_numbers(n_outputs, weights):
     X[rng.random(X.shape) < 0.05] = np.inf
     y = np.stack([signal, signal**2], axis=1)[:, :n_outputs]
     target = value_target(y, WEIGHTS[weights](rng, len(X)))
-    assert_same(both(X, target, Rules("between", is_random=True, seed=1)))
+    assert_same(both(X, target, Rules(GINI, is_random=True, seed=1)))
 
 
 def test_more_rows_than_are_looked_at_together():
     X, signal, rng = table(n_rows=9000)
     target = class_target((signal > 0).astype(int), 2, rng.integers(0, 3, len(X)).astype(float))
-    assert_same(both(X, target, Rules("between", n_drawn=2)))
+    assert_same(both(X, target, Rules(GINI, n_drawn=2)))
 
 
 @settings(max_examples=15)
@@ -134,7 +135,7 @@ def test_any_small_table(seed, n_rows, n_features, is_weighted):
     X, signal, rng = table(n_rows, n_features + 2, seed, missing=0.2)
     weight = rng.integers(0, 3, n_rows).astype(float) + (np.arange(n_rows) == 0)
     target = class_target((signal > 0).astype(int), 2, weight if is_weighted else None)
-    trees = both(X, target, Rules("between", n_drawn=2, seed=seed))
+    trees = both(X, target, Rules(GINI, n_drawn=2, seed=seed))
     assert all(
         getattr(trees[0], name).tobytes() == getattr(trees[1], name).tobytes()
         for name in trees[0].DTYPES
@@ -148,7 +149,7 @@ def test_several_trees_have_draws_of_their_own():
     starts = [
         Start(BACKEND.begin(data, bins, target), target.channels, target.totals) for _ in range(5)
     ]
-    rules = Rules("between", n_drawn=2)
+    rules = Rules(GINI, n_drawn=2)
     grown = grow_whole(BACKEND, starts, bins, rules, range(5), 2**24)
     for seed, each in enumerate(grown):
         alone = grow(BACKEND, data, bins, target, replace(rules, seed=seed), 2**24)
@@ -162,13 +163,13 @@ def test_what_it_cannot_do_is_left_to_frontiers():
     target = class_target((signal > 0).astype(int), 2, None)
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
-    rules = Rules("between", missing="fractional")
+    rules = Rules(GINI, missing="fractional")
     assert grow_whole(BACKEND, [start], bins, rules, [0], 2**24) is None
     nominal = bin_table(
         BACKEND, read_table(X[:, :1].astype(str), categorical_features=[0]), None, 255
     )
     start = Start(BACKEND.begin(nominal[1], nominal[0], target), target.channels, target.totals)
-    for rules in (Rules("between", is_multiway=True), Rules("between", subset_method="greedy")):
+    for rules in (Rules(GINI, is_multiway=True), Rules(GINI, subset_method="greedy")):
         assert grow_whole(BACKEND, [start], nominal[0], rules, [0], 2**24) is None
 
 
@@ -186,11 +187,11 @@ TARGETS = {
 @pytest.mark.parametrize(
     "rules",
     [
-        Rules("between"),
-        Rules("between", n_drawn=1, seed=3, min_category=4, most_whole=20),
-        Rules("between", max_leaves=12, missing="category", min_rows_leaf=3),
-        Rules("between", subset_method="ordered", columns=np.arange(6) > 0),
-        Rules("between", subset_method="exact", max_depth=6, min_category=30),
+        Rules(GINI),
+        Rules(GINI, n_drawn=1, seed=3, min_category=4, most_whole=20),
+        Rules(GINI, max_leaves=12, missing="category", min_rows_leaf=3),
+        Rules(GINI, subset_method="ordered", columns=np.arange(6) > 0),
+        Rules(GINI, subset_method="exact", max_depth=6, min_category=30),
     ],
     ids=["all", "draw", "best", "order", "exact"],
 )
@@ -211,7 +212,7 @@ def test_equal_splits_have_their_turns_in_order():
     X = np.array([[i >> bit & 1 for bit in range(6)] for i in range(64)], np.float64)
     X = np.repeat(X, 2, axis=0)
     target = value_target((X @ np.full(6, 1.0))[:, None], None)
-    assert_same(both(X, target, Rules("between", max_leaves=13)))
+    assert_same(both(X, target, Rules(GINI, max_leaves=13)))
 
 
 def test_few_leaves_of_many_rows_are_left_to_frontiers():
@@ -220,7 +221,7 @@ def test_few_leaves_of_many_rows_are_left_to_frontiers():
     target = class_target(np.arange(n_rows) % 2, 2, None)
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
-    assert grow_whole(BACKEND, [start], bins, Rules("between", max_leaves=5), [0], 2**24) is None
+    assert grow_whole(BACKEND, [start], bins, Rules(GINI, max_leaves=5), [0], 2**24) is None
 
 
 def test_one_large_tree_is_shared_by_all_threads():
@@ -229,8 +230,7 @@ def test_one_large_tree_is_shared_by_all_threads():
     target = class_target(np.arange(n_rows) % 2, 2, None)
     bins, data = bin_table(BACKEND, read_table(X), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
-    assert grow_whole(BACKEND, [start], bins, Rules("between"), [0], 2**24) is None
+    assert grow_whole(BACKEND, [start], bins, Rules(GINI), [0], 2**24) is None
     assert (
-        grow_whole(BACKEND, [start] * 2, bins, Rules("between", max_depth=2), [0, 1], 2**24)
-        is not None
+        grow_whole(BACKEND, [start] * 2, bins, Rules(GINI, max_depth=2), [0, 1], 2**24) is not None
     )

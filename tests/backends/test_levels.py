@@ -13,9 +13,10 @@ from gputree.backends.contract import NO_SPLIT, LevelRules
 from gputree.backends.levels import LevelTables, split_levels
 from gputree.data.target import Channels
 from gputree.dtypes import STAY
+from gputree.kernels.criteria import ENTROPY, GINI
 
 METHODS = ["exact", "ordered", "greedy", "principal", "auto"]
-FORMULAS = {"between": "gini", "information": "entropy"}
+FORMULAS = {GINI: "gini", ENTROPY: "entropy"}
 CARS = {"sports": (40, 160), "family": (150, 50), "truck": (60, 40), "luxury": (50, 150)}
 VALUES = Channels(1, False, False, 0, (0,), (0,), (0.0,))
 
@@ -24,8 +25,8 @@ def classes(n):
     return Channels(n, True, False)
 
 
-def rules(formula="between", **given):
-    return LevelRules(formula, given.pop("min_rows", 1), given.pop("min_weight", 0), **given)
+def rules(criterion=GINI, **given):
+    return LevelRules(criterion, given.pop("min_rows", 1), given.pop("min_weight", 0), **given)
 
 
 def split_all(table, n_values, channels, how):
@@ -224,12 +225,12 @@ tables = st.integers(0, 2**32 - 1).flatmap(
 
 
 @given(tables, st.sampled_from(sorted(FORMULAS)))
-def test_for_two_classes_the_best_cut_of_the_order_is_the_best_division(drawn, formula):
+def test_for_two_classes_the_best_cut_of_the_order_is_the_best_division(drawn, criterion):
     seed, n_levels, has_missing = drawn
     table = np.random.default_rng(seed).integers(0, 9, (n_levels + has_missing, 2))
-    best = best_of_all(table, FORMULAS[formula])
+    best = best_of_all(table, FORMULAS[criterion])
     for method in ("ordered", "exact", "auto"):
-        found = split(table, n_values=n_levels, formula=formula, method=method)
+        found = split(table, n_values=n_levels, criterion=criterion, method=method)
         assert found.score[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
         assert not found.is_heuristic.any()
 
@@ -247,30 +248,30 @@ def test_for_one_output_the_best_cut_of_the_order_is_the_best_division(drawn):
 
 
 @given(tables, st.integers(3, 6), st.sampled_from(sorted(FORMULAS)))
-def test_for_many_classes_all_divisions_are_tried(drawn, n_classes, formula):
+def test_for_many_classes_all_divisions_are_tried(drawn, n_classes, criterion):
     seed, n_levels, has_missing = drawn
     table = np.random.default_rng(seed).integers(0, 9, (min(n_levels, 6) + has_missing, n_classes))
-    found = split(table, n_values=min(n_levels, 6), formula=formula)
-    best = best_of_all(table, FORMULAS[formula])
+    found = split(table, n_values=min(n_levels, 6), criterion=criterion)
+    best = best_of_all(table, FORMULAS[criterion])
     assert found.score[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
     assert not found.is_heuristic.any()
 
 
 # What is measured over these tables, with some slack: mean and least share of the best score.
 @pytest.mark.parametrize(
-    ("formula", "method", "mean", "least"),
+    ("criterion", "method", "mean", "least"),
     [
-        ("between", "principal", 0.99, 0.65),
-        ("between", "greedy", 0.975, 0.55),
-        ("information", "principal", 0.98, 0.55),
-        ("information", "greedy", 0.97, 0.55),
+        (GINI, "principal", 0.99, 0.65),
+        (GINI, "greedy", 0.975, 0.55),
+        (ENTROPY, "principal", 0.98, 0.55),
+        (ENTROPY, "greedy", 0.97, 0.55),
     ],
 )
 @pytest.mark.parametrize("n_classes", [3, 4, 5, 6])
-def test_heuristics_come_near_the_best_division(formula, method, mean, least, n_classes):
+def test_heuristics_come_near_the_best_division(criterion, method, mean, least, n_classes):
     table = np.random.default_rng(n_classes).integers(0, 30, (500, 8, n_classes))
-    exact = split_all(table, 8, classes(n_classes), rules(formula, method="exact"))
-    found = split_all(table, 8, classes(n_classes), rules(formula, method=method))
+    exact = split_all(table, 8, classes(n_classes), rules(criterion, method="exact"))
+    found = split_all(table, 8, classes(n_classes), rules(criterion, method=method))
     assert found.is_heuristic.all()
     assert not exact.is_heuristic.any()
     share = found.score / exact.score
@@ -299,14 +300,14 @@ def test_nodes_searched_together_are_split_as_each_is_alone(method):
 
 
 @given(tables, st.integers(2, 5), st.sampled_from(sorted(FORMULAS)))
-def test_a_child_a_level_gains_what_its_children_tell(drawn, n_classes, formula):
+def test_a_child_a_level_gains_what_its_children_tell(drawn, n_classes, criterion):
     seed, n_levels, _ = drawn
     table = np.random.default_rng(seed).integers(0, 6, (n_levels, n_classes))
-    found = split(table, formula=formula, is_multiway=True)
+    found = split(table, criterion=criterion, is_multiway=True)
     if (table.sum(axis=1) > 0).sum() < 2:
         assert found.score[0] == NO_SPLIT
     else:
-        assert found.score[0] == pytest.approx(gain(table, FORMULAS[formula]), abs=1e-9)
+        assert found.score[0] == pytest.approx(gain(table, FORMULAS[criterion]), abs=1e-9)
 
 
 @given(tables)

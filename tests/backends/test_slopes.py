@@ -11,6 +11,7 @@ from gputree.data.bins import Bins, FeatureBins
 from gputree.data.slopes import Given, Loss
 from gputree.data.table import Column, Kind
 from gputree.dtypes import SLOT
+from gputree.kernels.criteria import GINI
 from tests.backends.test_contract import opened
 
 NUMPY = opened("numpy")
@@ -266,7 +267,7 @@ def split(backend, rows, kind, columns, n_values, *, counts_rows=False, **rules)
     margins = backend.margins(rows.raw, rows.y, rows.weight)
     [slopes] = backend.slopes(margins, LOSSES[kind], rows.takes_part, counts_rows=counts_rows)
     hist = backend.tally(backend.begin_slopes(data, bins, slopes), ROOT)
-    search = Search("between", **{"min_rows": 1, "min_weight": 1, **rules}, n_drawn=9, rank=None)
+    search = Search(GINI, **{"min_rows": 1, "min_weight": 1, **rules}, n_drawn=9, rank=None)
     found = backend.best_splits(hist, search)
     return {field.name: getattr(found, field.name)[0].tolist() for field in fields(Splits)}
 

@@ -12,6 +12,7 @@ from gputree.data.inputs import read_table
 from gputree.data.slopes import Loss
 from gputree.growth.builder import Start, grow_from, grow_whole
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import GINI
 
 BUDGET = 2**28
 
@@ -95,7 +96,7 @@ GROWTH = {
 def test_same_tree(growth, formula, missing):
     X, signal = table(missing=missing)
     y = signal > 0 if formula == "logistic" else signal
-    rules = Rules("between", splits_without_gain=False, ridge=3.0, **GROWTH[growth])
+    rules = Rules(GINI, splits_without_gain=False, ridge=3.0, **GROWTH[growth])
     assert_same(both(X, y, rules, formula))
 
 
@@ -113,27 +114,27 @@ def test_same_tree(growth, formula, missing):
 )
 def test_rules(growth, rules):
     X, signal = table(missing=0.05)
-    own = Rules("between", splits_without_gain=False, **GROWTH[growth], **rules)
+    own = Rules(GINI, splits_without_gain=False, **GROWTH[growth], **rules)
     assert_same(both(X, signal > 0, own), least=4)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_several_chunks_of_rows(n_threads):
     X, signal = table(n_rows=2 * cpu_sweep.CHUNK + 5, missing=0.02)
-    rules = Rules("between", max_leaves=30, splits_without_gain=False)
+    rules = Rules(GINI, max_leaves=30, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules, n_threads=n_threads))
 
 
 def test_more_features_than_are_summed_together():
     X, signal = table(n_features=cpu_sweep.FEATURES_TOGETHER + 3, missing=0.02)
-    rules = Rules("between", max_leaves=30, splits_without_gain=False)
+    rules = Rules(GINI, max_leaves=30, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules))
 
 
 def test_codes_of_two_bytes():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 3))
-    rules = Rules("between", max_depth=5, splits_without_gain=False)
+    rules = Rules(GINI, max_depth=5, splits_without_gain=False)
     assert_same(both(X, X[:, 0] + X[:, 1] * X[:, 2] > 0, rules, max_bins=1000))
 
 
@@ -141,7 +142,7 @@ def test_codes_of_two_bytes():
 def test_rows_that_take_no_part(growth):
     X, signal = table()
     takes_part = np.random.default_rng(1).random(len(X)) < 0.6
-    rules = Rules("between", splits_without_gain=False, **GROWTH[growth])
+    rules = Rules(GINI, splits_without_gain=False, **GROWTH[growth])
     trees = both(X, signal > 0, rules, takes_part=takes_part)
     assert_same(trees)
     np.testing.assert_array_equal(trees[1]["leaf"] >= 0, takes_part)
@@ -153,7 +154,7 @@ def test_rows_that_take_no_part(growth):
 )
 def test_any_small_table(seed, n_rows, n_features, max_leaves):
     X, signal = table(n_rows, n_features, seed, missing=0.2)
-    rules = Rules("between", max_depth=5, max_leaves=max_leaves, splits_without_gain=False)
+    rules = Rules(GINI, max_depth=5, max_leaves=max_leaves, splits_without_gain=False)
     assert_same(both(X, signal, rules, "squared"), least=0)
 
 
@@ -170,7 +171,7 @@ def test_any_small_table(seed, n_rows, n_features, max_leaves):
 )
 def test_categories(growth, rules):
     X, signal = with_categories()
-    own = Rules("between", splits_without_gain=False, **GROWTH[growth], **rules)
+    own = Rules(GINI, splits_without_gain=False, **GROWTH[growth], **rules)
     takes_part = np.random.default_rng(1).random(len(X)) < 0.8
     trees = both(X, signal > 2, own, takes_part=takes_part, nominal=[4, 5])
     assert (trees[0]["feature"] >= 4).sum() > 3
@@ -181,12 +182,12 @@ def test_places_for_sums_are_found_where_many_nodes_are_divided_in_vain(monkeypa
     X, signal = table()
     first = cpu_sweep._Tree.__init__
     monkeypatch.setattr(cpu_sweep._Tree, "__init__", lambda self, *args: first(self, *args[:-1], 1))
-    rules = Rules("between", max_leaves=40, splits_without_gain=False)
+    rules = Rules(GINI, max_leaves=40, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules))
 
 
 @pytest.mark.parametrize(
-    "rules", [Rules("between"), Rules("between", max_depth=18)], ids=["no limit", "too many sums"]
+    "rules", [Rules(GINI), Rules(GINI, max_depth=18)], ids=["no limit", "too many sums"]
 )
 def test_what_frontiers_do_better(rules):
     X, signal = table()

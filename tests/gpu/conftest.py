@@ -18,21 +18,21 @@ from gputree.data.inputs import read_table
 from gputree.data.table import Column, Kind, Table
 from gputree.growth.builder import grow
 from gputree.growth.finish import Finish, finish
-from gputree.growth.rules import CLASS_CRITERIA, Rules
+from gputree.growth.rules import Rules
+from gputree.kernels.criteria import GINI
 from gputree.tree.tree import Tree
 
 PLENTY = 10**7  # bytes of histograms
 
 
-def grown(backend, X, target, *, formula="between", max_bins=255, budget=PLENTY, **rules):
+def grown(backend, X, target, *, criterion=GINI, max_bins=255, budget=PLENTY, **rules):
     """Every array of the tree, as bytes."""
     columns = (Column(f"x{at}", Kind.NUMERIC, column) for at, column in enumerate(X.T))
     table = Table(tuple(columns), len(X))
     bins, data = bin_table(backend, table, target.weight, max_bins)
-    found = grow(backend, data, bins, target, Rules(formula, **rules), budget)
-    impurities = dict(CLASS_CRITERIA.values()) if target.channels.is_classes else {}
+    found = grow(backend, data, bins, target, Rules(criterion, **rules), budget)
     leaf = backend.leaves(found.rows)
-    tree = finish(found, target, leaf, Finish(impurities.get(formula)))
+    tree = finish(found, target, leaf, Finish(criterion.impurity))
     walked = backend.apply(tree, table)
     return [getattr(tree, name).tobytes() for name in Tree.DTYPES] + [walked.tobytes()]
 

@@ -13,6 +13,7 @@ from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.inputs import read_table
 from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI, POISSON, TWOING
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -42,11 +43,11 @@ def test_a_tree_is_that_of_numpy(on_device, on_numpy, example, kind):
     assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
 
 
-@pytest.mark.parametrize("formula", ["between", "information", "corrected", "twoing"])
-def test_seven_classes_by_every_formula(on_device, on_numpy, example, formula):
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY, ERROR, TWOING])
+def test_seven_classes_by_every_formula(on_device, on_numpy, example, criterion):
     X, label, _, _ = example(N_ROWS, n_classes=7)
     target = class_target(label, 7, None)
-    options = {"formula": formula, "max_depth": 2}
+    options = {"criterion": criterion, "max_depth": 2}
     assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 
@@ -54,7 +55,7 @@ def test_counts_by_their_deviance(on_device, on_numpy, example):
     X, label, values, _ = example(N_ROWS)
     counts = np.maximum(np.rint(values * 2), 0.0) + label[:, None]
     target = value_target(counts, None, is_counts=True)
-    options = {"formula": "deviance", "max_depth": 3}
+    options = {"criterion": POISSON, "max_depth": 3}
     assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 

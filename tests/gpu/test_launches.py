@@ -12,6 +12,7 @@ from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.growth.builder import grow
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import GINI
 
 MOST_LAUNCHES, MOST_SYNCS = 8, 1
 SLOPE_LAUNCHES, SLOPE_SYNCS = 3, 3  # of an output: slopes, wide integers, narrow ones
@@ -52,7 +53,7 @@ def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):
         target = class_target(rng.integers(0, 2, n_rows), 2, None)
     backend = Counted()
     bins, data = bin_table(backend, table, None, 255)
-    grow(backend, data, bins, target, Rules("between", max_depth=4), 10**8)
+    grow(backend, data, bins, target, Rules(GINI, max_depth=4), 10**8)
     n_nodes, launches, syncs = np.array(backend.levels).T
     assert len(backend.levels) == 4
     assert n_nodes.max() >= 4

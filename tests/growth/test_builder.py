@@ -12,6 +12,7 @@ from gputree.data.target import Channels, Target, value_target
 from gputree.growth.builder import grow
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import GINI
 
 BINS = Bins((FeatureBins("x", Kind.NUMERIC, None, np.array([0.0]), np.array([1.0]), False),))
 PLENTY = 1000  # nodes
@@ -78,7 +79,7 @@ def numbers(n_rows):
 
 
 def grown(backend, target, budget=PLENTY, **rules):
-    return grow(backend, "data", BINS, target, Rules("between", **rules), budget)
+    return grow(backend, "data", BINS, target, Rules(GINI, **rules), budget)
 
 
 def shape(found):
@@ -368,7 +369,7 @@ def test_rows_of_one_target_are_a_leaf_whatever_their_weights(weight):
     target = value_target(np.array([[0.3]] * 3 + [[0.7]] * 2 + [[1.9]]), given)
     table = Table((Column("x", Kind.NUMERIC, np.arange(6.0)),), 6)
     bins, data = bin_table(backend, table, target.weight, 255)
-    found = grow(backend, data, bins, target, Rules("between"), 10**6)
+    found = grow(backend, data, bins, target, Rules(GINI), 10**6)
     tree = finish(found, target, backend.leaves(found.rows), Finish(None))
     assert tree.threshold[~tree.is_leaf].tolist() == [4.5, 2.5]
     assert tree.n_leaves == 3

@@ -13,20 +13,21 @@ from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.growth.builder import grow
 from gputree.growth.finish import Finish, finish
-from gputree.growth.rules import CLASS_CRITERIA, Rules
+from gputree.growth.rules import Rules
+from gputree.kernels.criteria import FOR_CLASSES, SQUARED_ERROR
 
 NUMPY = registry.choose(backend="numpy").backend
 
 
 def fitted(X, target, criterion=None, **rules):
     """The tree, and which rows are in each node."""
-    formula, impurity = CLASS_CRITERIA[criterion] if criterion else ("between", None)
+    chosen = FOR_CLASSES[criterion] if criterion else SQUARED_ERROR
     table = Table(
         tuple(Column(f"x{at}", Kind.NUMERIC, column) for at, column in enumerate(X.T)), len(X)
     )
     bins, data = bin_table(NUMPY, table, target.weight, 255)
-    grown = grow(NUMPY, data, bins, target, Rules(formula, **rules), 10**6)
-    tree = finish(grown, target, NUMPY.leaves(grown.rows), Finish(impurity))
+    grown = grow(NUMPY, data, bins, target, Rules(chosen, **rules), 10**6)
+    tree = finish(grown, target, NUMPY.leaves(grown.rows), Finish(chosen.impurity))
     inside = np.zeros((tree.n_nodes, len(X)), bool)
     at = NUMPY.apply(tree, table)
     while (at >= 0).any():

@@ -3,21 +3,13 @@
 import numpy as np
 import pytest
 
-from gputree import sampling
+from gputree import formulas, sampling
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Kind
-from gputree.data.target import Channels, class_target, value_target
+from gputree.data.target import Channels, value_target
 from gputree.growth.draft import Draft
-from gputree.growth.rules import (
-    CLASS_CRITERIA,
-    VALUE_CRITERIA,
-    Rules,
-    mean_over,
-    score_floor,
-    score_shift,
-    weight_floor,
-)
-from gputree.kernels import criteria
+from gputree.growth.rules import Rules, mean_over, score_floor, score_shift, weight_floor
+from gputree.kernels.criteria import ENTROPY, GINI, SQUARED_ERROR
 
 ROOT = np.zeros(1, np.int64)
 BINS = Bins((FeatureBins("x", Kind.NUMERIC, None, np.array([0.0]), np.array([1.0]), False),))
@@ -31,7 +23,7 @@ def draft(channels, *totals):
 
 
 def may_split(growing, **rules):
-    return bool(Rules("between", **rules).may_split(growing, ROOT)[0])
+    return bool(Rules(GINI, **rules).may_split(growing, ROOT)[0])
 
 
 def test_a_node_of_one_class_is_a_leaf():
@@ -81,7 +73,7 @@ def test_rules_are_applied_to_each_node():
     growing = draft(CLASSES, 8, 8)
     growing.left[0] = [8, 2]
     growing.divide(ROOT)
-    assert Rules("between").may_split(growing, np.array([2, 1, 0])).tolist() == [False, True, True]
+    assert Rules(GINI).may_split(growing, np.array([2, 1, 0])).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -97,13 +89,13 @@ def test_rules_are_applied_to_each_node():
 )
 def test_a_split_must_be_worth_enough(rules, scores):
     score = np.array([2.0, 5e-324, 0.0, -np.inf])
-    assert Rules("between", **rules).suffices(score).tolist() == scores
+    assert Rules(GINI, **rules).suffices(score).tolist() == scores
 
 
 def test_a_search_says_what_the_rules_say():
-    rules = Rules("information", min_rows_leaf=3, min_weight_leaf=5)
+    rules = Rules(ENTROPY, min_rows_leaf=3, min_weight_leaf=5)
     found = rules.search(draft(CLASSES, 2, 2), ROOT, 7)
-    assert (found.formula, found.min_rows, found.min_weight) == ("information", 3, 5)
+    assert (found.criterion, found.min_rows, found.min_weight) == (ENTROPY, 3, 5)
     assert (found.n_drawn, found.rank) == (7, None)
 
 
@@ -111,14 +103,14 @@ def test_features_are_drawn_with_the_key_of_each_node():
     growing = draft(CLASSES, 8, 8)
     growing.left[0] = [8, 2]
     growing.divide(ROOT)
-    found = Rules("between", n_drawn=2).search(growing, np.array([2, 1]), 7)
+    found = Rules(GINI, n_drawn=2).search(growing, np.array([2, 1]), 7)
     assert found.n_drawn == 2
     assert found.rank.tolist() == sampling.feature_ranks(growing.key[[2, 1]], 7).tolist()
 
 
 @pytest.mark.parametrize("n_drawn", [7, 8, None])
 def test_drawing_all_features_is_no_draw(n_drawn):
-    found = Rules("between", n_drawn=n_drawn).search(draft(CLASSES, 2, 2), ROOT, 7)
+    found = Rules(GINI, n_drawn=n_drawn).search(draft(CLASSES, 2, 2), ROOT, 7)
     assert (found.n_drawn, found.rank) == (7, None)
 
 
@@ -145,21 +137,19 @@ def test_the_least_score_is_the_decrease_times_all_rows():
 @pytest.mark.parametrize("scale", [1.0, 1024.0, 3e-7])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_a_score_in_channel_units_is_the_decrease_of_variance(weight, scale, n_outputs):
-    """Of all rows, the first against the other three, by the formula and by NumPy."""
+    """Of all rows, the first against the other three, by the criterion and by NumPy."""
     rng = np.random.default_rng(n_outputs)
     y = rng.normal(size=(4, n_outputs)) * scale
     given = None if weight is None else np.array(weight)
     w = np.ones(4) if weight is None else given
     target = value_target(y, given)
     channels = target.channels
-    from gputree.formulas import HOST
-
     units = np.array(channels.units)
     whole = np.ones(4, np.int64) if target.weight is None else target.weight
     left = [np.array([v]) for v in target.value[:, 0] * units]
     total = [np.array([v]) for v in target.value.sum(axis=1) * units]
     weights = np.array([float(whole[0])]), np.array([float(whole.sum())])
-    score = HOST.between(left, total, *weights, n_outputs)[0]
+    score = formulas.score(SQUARED_ERROR, left, total, *weights)[0]
     found = np.ldexp(score / whole.sum(), score_shift(channels)) / mean_over(channels)
 
     def squares(part):
@@ -175,18 +165,3 @@ def test_a_score_in_channel_units_is_the_decrease_of_variance(weight, scale, n_o
 def test_a_least_decrease_beyond_any_tiny_target_is_no_overflow():
     target = value_target(np.array([[1e-200], [3e-200]]), None)
     assert score_floor(0.1, target.channels, 2) == np.inf
-
-
-def test_every_criterion_has_formulas():
-    formulas = criteria.compile_for(
-        lambda function: function,
-        type("Operations", (), {"mul": None, "select": None, "split": None}),
-    )
-    for score, impurity in [*CLASS_CRITERIA.values(), *VALUE_CRITERIA.values()]:
-        assert hasattr(formulas, score)
-        assert impurity is None or hasattr(formulas, impurity)
-
-
-def test_weights_scale_class_scores_and_not_their_unit():
-    target = class_target(np.array([0, 1]), 2, np.array([0.5, 0.25]))
-    assert (score_shift(target.channels), mean_over(target.channels)) == (0, 1)

@@ -12,6 +12,7 @@ from gputree.estimators import growing
 from gputree.growth.builder import can_grow_together, grow, grow_together
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
+from gputree.kernels.criteria import GINI
 
 BACKENDS = ["numpy", "numba"]
 
@@ -41,10 +42,10 @@ def test_the_same_trees(name, is_classes, budget):
     if not is_classes:
         whole = value_target(signal[:, None], None)
     targets, seeds = samples(whole, rng), [3, 1, 4, 1]
-    rules = Rules("between", n_drawn=2)
+    rules = Rules(GINI, n_drawn=2)
     together = grow_together(backend, data, bins, targets, rules, seeds, budget)
     for target, seed, grown in zip(targets, seeds, together, strict=True):
-        alone = grow(backend, data, bins, target, Rules("between", n_drawn=2, seed=seed), budget)
+        alone = grow(backend, data, bins, target, Rules(GINI, n_drawn=2, seed=seed), budget)
         trees = [
             finish(grown, target, grown.leaf, Finish("gini")),
             finish(alone, target, backend.leaves(alone.rows), Finish("gini")),
@@ -94,9 +95,7 @@ def test_one_frontier_has_the_nodes_of_all_trees(monkeypatch):
     assert seen == [3, 3, 3, 3]
 
 
-@pytest.mark.parametrize(
-    "rules", [Rules("between", max_leaves=9), Rules("between", missing="fractional")]
-)
+@pytest.mark.parametrize("rules", [Rules(GINI, max_leaves=9), Rules(GINI, missing="fractional")])
 def test_what_trees_cannot_share(rules):
     assert not can_grow_together(rules)
-    assert can_grow_together(Rules("between"))
+    assert can_grow_together(Rules(GINI))

@@ -10,6 +10,7 @@ import numpy as np
 
 from gputree.backends.cuda_plan import Tuning, plan_groups
 from gputree.dtypes import STAY
+from gputree.kernels.criteria import SOURCES
 from gputree.kernels.cuda import coding, predict, route, slopes, split, tally
 from gputree.kernels.losses import FLAT
 
@@ -117,9 +118,9 @@ def splits() -> Iterator[Case]:
     two_classes = 16 * TUNING.scan_warps * 2
     for hist in ("i4", "i8"):
         for kind, make in {"scan": split.make_scan, "rate": split.make_rate}.items():
-            for formula, number in split.FORMULAS.items():
-                name = f"{kind}_features {formula} {hist}"
-                yield Case(name, make(number), threads, (two_classes,), {"hist": hist})
+            for source in SOURCES:
+                name = f"{kind}_features {source.__name__} {hist}"
+                yield Case(name, make(source), threads, (two_classes,), {"hist": hist})
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
 

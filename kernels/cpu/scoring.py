@@ -1,0 +1,102 @@
+"""The scores of all criteria, compiled for scalars; a kernel names a criterion by its number."""
+
+import numpy as np
+
+from gputree.kernels.cpu.formulas import SCALAR, formula
+from gputree.kernels.criteria import CRITERIA, GINI, SOURCES
+
+larger = SCALAR.larger
+
+NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
+BETWEEN = NUMBER[GINI]  # the squared distance of means, for which there are quicker searches
+
+
+def _two_way(formulas):
+    step, finish, falls_short = formulas.step, formulas.score, formulas.falls_short
+
+    @formula
+    def score(sums, first, unit, total, part, whole, floor):
+        x, y, z = 0.0, 0.0, 0.0
+        for c in range(total.shape[0]):
+            left = np.float64(sums[first + c]) * unit[c]
+            x, y, z = step(x, y, z, left, total[c], part, whole)
+        if falls_short(x, y, z, part, whole, floor):
+            return -np.inf
+        return finish(x, y, z, part, whole)
+
+    return score
+
+
+def _by_channel(term):
+    @formula
+    def score(cells, base, stride, weights, n_branches, unit, total, whole):
+        result = 0.0
+        for c in range(total.shape[0]):
+            terms = 0.0
+            for branch in range(n_branches):
+                if weights[branch] > 0.0:
+                    sums = np.float64(cells[base + branch * stride + c]) * unit[c]
+                    terms = terms + term(sums, total[c], weights[branch], whole)
+            result = result + terms
+        return larger(result, 0.0)
+
+    return score
+
+
+def _by_branch(step):
+    @formula
+    def score(cells, base, stride, weights, n_branches, unit, total, whole):
+        result, of_node = 0.0, 0.0
+        for branch in range(n_branches):
+            if weights[branch] > 0.0:
+                of_branch = 0.0
+                for c in range(total.shape[0]):
+                    sums = np.float64(cells[base + branch * stride + c]) * unit[c]
+                    of_branch = step(of_branch, sums)
+                result = result + of_branch
+        for c in range(total.shape[0]):
+            of_node = step(of_node, total[c])
+        return result - of_node
+
+    return score
+
+
+@formula
+def _refused(cells, base, stride, weights, n_branches, unit, total, whole):
+    return -np.inf
+
+
+def _many_way(criterion):
+    branch = SCALAR.by_source[criterion.formulas].branch
+    if not criterion.has_branches:
+        return _refused
+    return _by_branch(branch) if criterion.sums_by_branch else _by_channel(branch)
+
+
+def _choose(scores, number=0):
+    """One function of all: its first argument is the number of the one to call."""
+    own = scores[number]
+    if number + 1 == len(scores):
+
+        @formula
+        def score(which, *given):
+            return own(*given)
+
+    else:
+        others = _choose(scores, number + 1)
+
+        @formula
+        def score(which, *given):
+            if which == number:
+                return own(*given)
+            return others(which, *given)
+
+    return score
+
+
+_criterion_of = {number: criterion for criterion, number in NUMBER.items()}
+# What a split into two is worth, given the sums of child 0 from sums[first] on, channel by channel
+# and times `unit`, the sums of the node, and both weights; -inf where it is below a floor for sure.
+two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES])
+# The same of many children of such weights, the sums of which are `stride` apart from cells[base].
+many_way = _choose([_many_way(_criterion_of[number]) for number in range(len(SOURCES))])
