@@ -308,8 +308,8 @@ class _Tree:
         else:
             side = np.empty((len(nodes), field["side"].shape[1]), np.uint8)
             absent = np.zeros(len(nodes), np.int64)
-            args = self.levels, *args, side, absent
-            self.workers.run(word_levels.search_hist, len(nodes), *given, *args, work=work)
+            given_too = *given, self.levels, *args, side, absent
+            self.workers.run(word_levels.search_hist, len(nodes), *given_too, work=work)
             field["side"][nodes], field["absent"][nodes] = side, absent
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
         worth = score
