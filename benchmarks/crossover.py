@@ -1,7 +1,7 @@
 """From how many cells (rows x features) on compiled kernels fit a tree faster than NumPy.
 
 Prints the two constants of gputree/backends/registry.py: LOADED_CELLS, for a process that has the
-kernels loaded, and COLD_CELLS, for the first fit of a fresh process whose kernels are on disk.
+kernels loaded, and KEPT_CELLS, for the first fit of a fresh process whose kernels are on disk.
 
 python benchmarks/crossover.py --rows 50,500,2k,10k,40k,100k,400k --repeats 7 --starts 3
 """
@@ -20,7 +20,7 @@ from progress import Progress
 from report import figure, table
 
 BACKENDS = ("numpy", "numba")
-CONSTANTS = {"LOADED_CELLS": "fit", "COLD_CELLS": "first"}  # and what each compares
+CONSTANTS = {"LOADED_CELLS": "fit", "KEPT_CELLS": "first"}  # and what each compares
 
 Curves = dict[tuple[str, str], list[tuple[float, float]]]  # by backend and kind of time
 

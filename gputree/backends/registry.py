@@ -26,7 +26,7 @@ _CUDA_BACKENDS = ("cuda", "cupy", "torch")  # in order of preference
 _MODULE = {"cuda": "numba_cuda"}  # what must be installed, where that is not the backend's name
 
 # Cells (rows x features) from which compiled kernels roughly fit a tree faster than NumPy, with the
-# kernels loaded and without; benchmarks/crossover.py measures both on a machine. Loaded ones are
+# kernels loaded and without; benchmarks/crossover.py measures them on a machine. Loaded ones are
 # quicker from some hundred cells on, but each has to be compiled once on a machine.
 LOADED_CELLS = 1_000
 COLD_CELLS = 2_000_000
@@ -34,9 +34,9 @@ COLD_CELLS = 2_000_000
 # that it takes to load the kernels.
 LOADED_WALKS = 100
 COLD_WALKS = 2_000_000
-# Where kernels lie compiled on the disk, half a second loads them: what NumPy needs for so many
-# cells or walks. What a process has done before counts, too, so that one that fits many small
-# tables loads kernels, and never has spent more than twice the time of the better choice.
+# Where kernels lie compiled on the disk, they are loaded in some 0.6 seconds: what NumPy takes for
+# so many cells or walks. What a process has done before counts, too: one that fits many small
+# tables loads kernels, and one that ends soon after has spent about twice the time it needed.
 KEPT_CELLS = 500_000
 KEPT_WALKS = 1_000_000
 LEVEL_CELLS = 10  # cells of numbers that take NumPy as long as one of categories
@@ -54,7 +54,7 @@ _REMEDY = {
 }
 
 
-_spent = 0.0  # by NumPy in this process, of what loading takes
+_spent = 0.0  # what NumPy has done in this process, as a share of what loading takes
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ def _read_numbers(
 ) -> Table:
     """The columns of a 2-D array of numbers, as views; some are flagged as categories."""
     found = {}
-    for at in np.flatnonzero(flags).tolist() if any(flags) else ():
+    flagged = [at for at, flag in enumerate(flags) if flag] if any(flags) else []
+    for at in flagged:
         cells = host_cells(values[:, at])
         found[at] = (
             new_column(cells, names[at], at, True)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from numba import njit
 from numba.core import config, event
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from gputree.kernels.undisturbed import undisturbed
 
