@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.rules.coding import list_bits, theory_bits
+from gputree.rules.coding import Swaps, list_bits, swaps_of, theory_bits
 from gputree.runs import owners, spread_out
 
 LEAST_SAVED = 1e-6  # bits: what rounding saves is nothing
@@ -45,6 +45,10 @@ class Ranked:
     def n_rules(self) -> int:
         return len(self._answer)
 
+    def swaps(self) -> Swaps:
+        """The bits that tell an order of rules or rows."""
+        return swaps_of(self._weight, self.n_rules)
+
     def default(self, kept: HostArray) -> int:
         """The largest class of the rows that no rule covers, or of all."""
         is_open = np.ones(len(self._number), bool)
@@ -77,7 +81,9 @@ class Ranked:
             return [np.arange(len(self._number))]
         changed = np.flatnonzero(kept != self._kept)
         if len(changed) == 1:
-            return [self._rows_of(int(changed[0]))]
+            # Only the first and the second rule of a row have a say.
+            row = self._rows_of(int(changed[0]))
+            return [row[changed[0] <= self._second[row]]]
         return [np.unique(self._cover[changed].indices).astype(np.int64)] if changed.size else []
 
     def _rows_of(self, rule: int) -> HostArray:
@@ -135,9 +141,10 @@ def shortest(
 
     From each of some sets, rules are added and dropped one at a time while that saves bits.
     """
+    swaps = ranked.swaps()
 
     def length(own: HostArray, count: HostArray, wrong: HostArray) -> HostArray:
-        return theory_bits(own, count) + list_bits(total, wrong, n_classes)
+        return theory_bits(own, count, swaps) + list_bits(total, wrong, n_classes, swaps)
 
     def climbed(kept: HostArray) -> tuple[float, HostArray]:
         kept, default = kept.copy(), ranked.default(kept)

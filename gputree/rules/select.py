@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.rules.coding import exception_bits, theory_bits
+from gputree.rules.coding import exception_bits, swaps_of, theory_bits
+from gputree.runs import owners, spread_out
 
 MOST_EXACT = 12  # rules: all 4096 sets of them are tried
 LEAST_SAVED = 1e-6  # bits: what rounding saves is nothing
@@ -24,8 +25,11 @@ def by_description_length(
     """Which rules to keep, so that they and the rows where they err take the fewest bits."""
     total, n_class = float(weight.sum()), float(weight[is_class].sum())
 
+    swaps = swaps_of(weight, len(bits))
+
     def length(own: HostArray, count: HostArray, right: HostArray, wrong: HostArray) -> HostArray:
-        return theory_bits(own, count) + exception_bits(total, n_class, right, wrong)
+        theory = theory_bits(own, count, swaps)
+        return theory + exception_bits(total, n_class, right, wrong, swaps)
 
     sides = np.column_stack([weight * is_class, weight * ~is_class])
     if len(bits) <= MOST_EXACT:
@@ -74,6 +78,7 @@ def _climb(
     """From all rules or from none, add or drop one rule at a time while that saves bits."""
     kept = np.full(len(bits), start)
     by_row = cover.tocsc()
+    n_rules = np.diff(by_row.indptr)  # that cover each row
     n_covering = np.asarray(cover.T @ kept.astype(np.int64))
     # Dropping a rule uncovers the rows that it alone covers; adding one covers more.
     alone = cover @ (sides * (n_covering == 1)[:, None])
@@ -89,13 +94,18 @@ def _climb(
             return now, kept
         # Only rows of this rule change, and sums of whole weights are exact.
         row = cover.indices[cover.indptr[best] : cover.indptr[best + 1]]
-        before, after = n_covering[row], n_covering[row] + sign[best]
-        own, some = sides[row], by_row[:, row]
-        alone = alone + some @ (own * _difference(after == 1, before == 1))
-        more = more + some @ (own * _difference(after == 0, before == 0))
-        covered = covered + (own * _difference(after > 0, before > 0)).sum(axis=0)
-        n_covering[row] = after
+        n_covering[row] += sign[best]
         kept[best] = not kept[best]
+        # Rows that two others cover as well are no rule's own before and after.
+        row = row[n_covering[row] <= 1 + kept[best]]
+        after, before = n_covering[row], n_covering[row] - sign[best]
+        own, n = sides[row], n_rules[row]
+        rule, owner = by_row.indices[spread_out(by_row.indptr[row], n)], owners(n)
+        for total, number in ((alone, 1), (more, 0)):
+            change = (own * _difference(after == number, before == number))[owner]
+            for side in range(2):
+                total[:, side] += np.bincount(rule, change[:, side], minlength=len(bits))
+        covered = covered + (own * _difference(after > 0, before > 0)).sum(axis=0)
 
 
 def _difference(after: HostArray, before: HostArray) -> HostArray:
