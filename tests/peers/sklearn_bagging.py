@@ -19,12 +19,16 @@ TREES = {
 
 
 def stand_in(tree, name):
-    """A class by a name that makes trees, whatever it is given."""
+    """A class by a name that makes trees, whatever it is given, and takes them for its own."""
 
     def __new__(cls, *args, **kwargs):
         return tree()
 
-    return type(name, (), {"__new__": watched(__new__, name)})
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, tree)
+
+    kind = type("Kind", (type,), {"__instancecheck__": __instancecheck__})
+    return kind(name, (), {"__new__": watched(__new__, name)})
 
 
 @pytest.hookimpl(trylast=True)

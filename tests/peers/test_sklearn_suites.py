@@ -40,6 +40,8 @@ def run(suite, folder):
     options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-p", "tests.peers.sklearn_names"]
     if "gradient_boosting" in suite:  # the package of two suites, or the module of one
         options += ["-p", "tests.peers.sklearn_boosting"]
+    if "bagging" in suite:
+        options += ["-p", "tests.peers.sklearn_bagging"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "-c", str(settings), "--pyargs", suite],
         env={**os.environ, **where},
