@@ -8,8 +8,8 @@ REFUSALS = {
     r"estimator=(.|\n)* is not a tree of gputree": (
         "docs/migration/sklearn.md: bagging and AdaBoost of trees of gputree only"
     ),
-    # Trees stand in for other estimators that tests bag (tests/peers/sklearn_bagging.py). What a test
-    # asks last, once predictions have been compared, may be an attribute that only those have; bags
+    # Trees stand in for other estimators that are bagged (tests/peers/sklearn_bagging.py). A test
+    # may ask last, once predictions were compared, for an attribute that only those have; bags
     # of trees of scikit-learn do not have it either.
     r"(Bagging|DecisionTree)\w+' object has no attribute '(coef_|data_type_|decision_function)'"
     r"|Invalid parameter 'C' for estimator DecisionTreeClassifier": (
