@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
+    from gputree.boosting.gradient import GradientBoostingClassifier
+    from gputree.boosting.gradient_regressor import GradientBoostingRegressor
     from gputree.data.dataset import Dataset
     from gputree.diagnostics.verify import selftest
     from gputree.diagnostics.warm import warmup
@@ -54,7 +55,7 @@ _PLACES = {
     "ExtraTreesClassifier": "gputree.ensembles.extra_trees",
     "ExtraTreesRegressor": "gputree.ensembles.extra_trees",
     "GradientBoostingClassifier": "gputree.boosting.gradient",
-    "GradientBoostingRegressor": "gputree.boosting.gradient",
+    "GradientBoostingRegressor": "gputree.boosting.gradient_regressor",
     "ID3Classifier": "gputree.estimators.classic",
     "ModelFileError": "gputree.errors",
     "RandomForestClassifier": "gputree.ensembles.forests",

@@ -86,6 +86,8 @@ MAY_IMPORT = {
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.run": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
+    "gputree.boosting.gradient_regressor": BOOSTED,
+    "gputree.boosting.stopping": BOOSTED,
     "gputree.plots": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),

@@ -13,7 +13,8 @@ import numpy as np
 
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
-from gputree.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
+from gputree.boosting.gradient import GradientBoostingClassifier
+from gputree.boosting.gradient_regressor import GradientBoostingRegressor
 from gputree.data.cuts import bin_table
 from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table

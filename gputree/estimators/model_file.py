@@ -64,6 +64,8 @@ def params_to_plain(estimator: Any) -> Any:
         params["oob_score"] = True  # nor is a function
     if callable(params.get("loss")):
         params["loss"] = "function"  # a loaded model predicts, and wants a new one to be fitted
+    if callable(params.get("scoring")):
+        params["scoring"] = "function"
     base = params.get("estimator")
     if base is not None:
         params["estimator"] = {"kind": type(base).__name__, "params": params_to_plain(base)}

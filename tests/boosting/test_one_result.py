@@ -49,6 +49,13 @@ MODELS = {
     "squared": (lambda w: GradientBoostingRegressor(4, min_samples_leaf=3, **w), 0),
     "huber": (lambda w: GradientBoostingRegressor(3, loss="huber", **w), 0),
     "poisson": (lambda w: GradientBoostingRegressor(4, loss="poisson", **w), -1),
+    "gamma": (lambda w: GradientBoostingRegressor(4, loss="gamma", **w), -2),
+    "scored": (
+        lambda w: GradientBoostingClassifier(
+            20, early_stopping=True, scoring="roc_auc", n_iter_no_change=3, random_state=0, **w
+        ),
+        2,
+    ),
     "constrained": (
         lambda w: GradientBoostingRegressor(
             4, monotonic_cst={"a": 1}, interaction_cst=[["a", "b"], ["c", "d"]], **w
@@ -65,6 +72,8 @@ MODELS = {
 def target_for(kind, signal):
     if kind > 0:
         return np.digitize(signal, np.quantile(signal, np.arange(1, kind) / kind))
+    if kind == -2:
+        return np.exp(signal)
     return signal if kind == 0 else np.floor(np.abs(signal) * 2)
 
 

@@ -1,0 +1,93 @@
+"""What early stopping looks at, and when."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.metrics import mean_gamma_deviance, roc_auc_score
+
+import gputree
+from gputree import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
+
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+QUICK = {"max_depth": 2, "learning_rate": 0.5, "random_state": 0}
+
+
+def halves(X, y):
+    is_first = np.arange(len(y)) % 2 == 0
+    return X[is_first], y[is_first], X[~is_first], y[~is_first]
+
+
+def test_scores_are_those_of_the_model_after_each_round():
+    X, y, X_val, y_val = halves(*CANCER)
+    labels = np.array(["no", "yes"])  # a scorer is shown labels, not their numbers
+    model = GradientBoostingClassifier(
+        8, early_stopping=True, scoring="roc_auc", n_iter_no_change=8, **QUICK
+    ).fit(X, labels[y], X_val=X_val, y_val=labels[y_val])
+    score = model.validation_score_
+    assert model.n_iter_ == score.argmax() + 1
+    staged = [roc_auc_score(y_val, each[:, 1]) for each in model.staged_predict_proba(X_val)]
+    assert staged == pytest.approx(score[: model.n_iter_])
+
+
+def test_a_function_is_shown_the_rows_that_are_held_out():
+    X, y = DIABETES
+    seen = []
+
+    def score(model, X, y):
+        seen.append((X, y))
+        return -np.abs(model.predict(X) - y).mean()
+
+    model = GradientBoostingRegressor(3, early_stopping=True, scoring=score, **QUICK).fit(X, y)
+    rows = {(*row, target) for row, target in zip(X.tolist(), y.tolist(), strict=True)}
+    assert len(seen) == 3
+    for some, target in seen:
+        assert len(target) == round(0.1 * len(y))
+        assert {(*r, t) for r, t in zip(some.tolist(), target.tolist(), strict=True)} <= rows
+    assert gputree.from_json(model.to_json()).scoring == "function"
+    with pytest.raises(ValueError, match="the rows of a Dataset are not kept"):
+        model.fit(Dataset(X, y))
+
+
+def test_the_order_of_rows_does_not_change_when_a_score_stops():
+    X, y = CANCER
+    order = np.random.default_rng(0).permutation(len(y))
+    options = {"early_stopping": True, "scoring": "neg_log_loss", "n_iter_no_change": 3}
+    one, other = (
+        GradientBoostingClassifier(30, **options, **QUICK).fit(X[rows], y[rows])
+        for rows in (slice(None), order)
+    )
+    assert one.to_bytes() == other.to_bytes()
+    assert (one.validation_score_ == other.validation_score_).all()
+
+
+@pytest.mark.parametrize(("n_rows", "stops"), [(10_000, False), (10_001, True)])
+def test_auto_stops_where_there_are_many_rows(n_rows, stops):
+    X = np.arange(n_rows)[:, None] % 7
+    model = GradientBoostingRegressor(
+        4, early_stopping="auto", n_iter_no_change=1, learning_rate=1.0, l2_regularization=0.0
+    ).fit(X, X[:, 0] > 3)
+    assert hasattr(model, "validation_score_") == stops
+    assert (model.n_iter_ < 4) == stops
+
+
+def test_without_rows_held_out_those_of_the_trees_are_watched():
+    X, y = DIABETES
+    options = {"early_stopping": True, "validation_fraction": None}
+    model = GradientBoostingRegressor(5, **options, **QUICK).fit(X, y)
+    assert model.validation_score_ == pytest.approx(list(model.staged_loss(X, y)))
+    plain = GradientBoostingRegressor(5, **QUICK).fit(X, y)
+    assert model.to_bytes() == plain.to_bytes()
+
+
+def test_gamma_lowers_its_deviance_and_predicts_amounts():
+    X, y = DIABETES
+    model = GradientBoostingRegressor(10, loss="gamma", **QUICK).fit(X, y)
+    assert (model.predict(X) > 0).all()
+    assert mean_gamma_deviance(y, model.predict(X)) < 0.8 * mean_gamma_deviance(
+        y, np.full(len(y), y.mean())
+    )
+    losses = list(model.staged_loss(X, y))
+    assert losses[-1] < losses[0]
+    with pytest.raises(ValueError, match="strictly positive"):
+        model.fit(X, y - y.min())
