@@ -21,7 +21,6 @@ from gputree.data.table import Table, whole_matrix
 from gputree.dtypes import STAY, HostArray
 from gputree.kernels.cpu import predict, predict_many
 from gputree.runs import begins, owners, within
-from gputree.tree.categories import quick
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
@@ -194,9 +193,9 @@ def _walked(stack: Stack, first: int, last: int) -> Walked:
     names = "feature", "threshold", "missing_slot", "first_child", "n_children"
     feature, *others = (np.concatenate([getattr(tree, name) for tree in trees]) for name in names)
     root = stack.root[first:last]
-    own = stack.category_start[root[0] : root[0] + len(feature)]
-    lists = quick(own, stack.joined("category"), stack.joined("category_slot"))
-    return Walked(first, root - root[0], feature, (*others, *lists))
+    start, *lists = stack.quick_lists
+    own = start[root[0] : root[0] + len(feature)]
+    return Walked(first, root - root[0], feature, (*others, own, *lists))
 
 
 def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:

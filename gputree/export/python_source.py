@@ -23,7 +23,6 @@ HEAD = '''"""A {estimator}, written by gputree.
 missing values.{classes}
 """
 
-import bisect
 import math
 
 COLUMNS = {columns}
@@ -33,8 +32,13 @@ OUTCOME = '''
 
 def _place(category, start):
     """The entry of a category in a list, whose first is that of all it does not name."""
-    at = bisect.bisect(CATEGORY, category, start + 1, start + 1 + CATEGORY[start]) - 1
-    return at if CATEGORY[at] == category else start
+    low, n = start, CATEGORY[start] + 1
+    while n > 1:
+        half = n // 2
+        if CATEGORY[low + half] <= category:
+            low += half
+        n -= half
+    return low if CATEGORY[low] == category else start
 
 
 def _outcome(value, threshold, low, start):

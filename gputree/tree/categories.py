@@ -60,8 +60,10 @@ def _most_common(
     """The child of most categories of each test; `told` has a number for each test and child."""
     test = np.arange(len(n)) * NUMBERS
     pair, count = np.unique(told, return_counts=True)
-    pair = np.concatenate([pair, test + other, test + unknown])
-    count = np.concatenate([count, n_values - n, 0 * n])  # a column may have no categories
+    rest = n_values > n
+    # Where a column has no categories, unseen ones decide.
+    pair = np.concatenate([pair, (test + other)[rest], test + unknown])
+    count = np.concatenate([count, (n_values - n)[rest], 0 * n])
     pair, at = np.unique(pair, return_inverse=True)
     owner, slot = np.divmod(pair, NUMBERS)
     best = np.lexsort([slot, -np.bincount(at, count, len(pair)), owner])

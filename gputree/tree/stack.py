@@ -12,6 +12,7 @@ import numpy as np
 
 from gputree.dtypes import STAY, HostArray
 from gputree.runs import begins
+from gputree.tree.categories import Lists, quick
 from gputree.tree.tree import Tree
 
 
@@ -87,6 +88,11 @@ class Stack:
             for tree, first in zip(self.trees, before, strict=True)
         ]
         return np.concatenate(start).astype(np.int64)
+
+    @cached_property
+    def quick_lists(self) -> Lists:
+        """Where categories go, for walks in which lists may have become tables."""
+        return quick(self.category_start, self.joined("category"), self.joined("category_slot"))
 
     @cached_property
     def first_child(self) -> HostArray:
