@@ -13,7 +13,7 @@ def exponent_of(x: float) -> int:
 
 def fine_weights(weight: HostArray) -> tuple[HostArray, int]:
     """Weights times 2**shift as integers, and the largest shift there is room for."""
-    most = exponent_of(np.count_nonzero(weight)) + exponent_of(weight.max(initial=0.0))
+    most = exponent_of(int(np.count_nonzero(weight))) + exponent_of(weight.max(initial=0.0))
     shift = TOTAL_BITS - 2 - most
     return np.rint(np.ldexp(weight, shift)).astype(SUM), shift
 

@@ -160,7 +160,7 @@ def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
     """Weights times 2**shift as integers, and the shift; None where every weight is 1."""
     if weight is None or (weight == 1.0).all():
         return None, 0
-    shift = TOTAL_BITS - 2 - exponent_of(np.count_nonzero(weight)) - exponent_of(weight.max())
+    shift = TOTAL_BITS - 2 - exponent_of(int(np.count_nonzero(weight))) - exponent_of(weight.max())
     whole = np.rint(np.ldexp(weight, shift)).astype(SUM)
     # Powers of two that all weights share are not needed; whole-numbered weights come out as they
     # were.
