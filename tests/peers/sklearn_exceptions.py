@@ -38,7 +38,7 @@ DRAWS = "docs/migration/sklearn.md: other draws, by which a score passes a bound
 WEIGHTS = "docs/migration/sklearn.md: whole weights count rows, and the size of others is nothing"
 NO_BAG = "docs/migration/sklearn.md: out-of-bag scores go with warm_start and with max_samples"
 RECURSION = "docs/migration/sklearn.md: method='recursion' is for scikit-learn's own classes"
-SLOPES = "docs/boosting.md: slopes are integers, which round at about 1e-8 of a prediction or more"
+SLOPES = "docs/boosting.md: slopes are integers, whose rounding shows after four to six digits"
 LEAVES = "docs/migration/sklearn.md: boosting of numbers wants 20 rows in a leaf"
 
 BEST = "docs/migration/sklearn.md: early stopping keeps the rounds up to the best one"
