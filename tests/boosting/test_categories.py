@@ -93,9 +93,9 @@ def test_more_categories_than_are_put_in_order_one_by_one():
 
 
 def test_a_gpu_grows_the_same_rounds():
-    X, signal = table(60, n_levels=40, missing=0.2)
+    X, signal = table(30, n_levels=40, missing=0.2)
     models = [
-        C(2, max_depth=2, min_child_weight=0.1, **NOMINAL, backend=backend).fit(X, signal > 4)
+        C(1, max_depth=2, min_child_weight=0.1, **NOMINAL, backend=backend).fit(X, signal > 4)
         for backend in ("numba", "cuda")
     ]
     kinds = np.concatenate([member.tree_.kind for member in models[0].estimators_])
