@@ -68,8 +68,8 @@ class AdaBoostClassifier(ClassifierMixin, AdaBoost):
         The say of each tree.
     estimator_errors_ : ndarray of shape (n_trees,)
         The weighted error of each tree.
-    classes_, n_classes_, estimators_, feature_importances_, fit_report_, n_features_in_, \
-feature_names_in_, missing_, backend_, device_
+    classes_, n_classes_, n_outputs_, estimators_, feature_importances_, fit_report_, \
+n_features_in_, feature_names_in_, missing_, backend_, device_
         As in `RandomForestClassifier`.
 
     Examples

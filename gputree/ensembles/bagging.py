@@ -81,9 +81,9 @@ class BaggingClassifier(AveragingClassifier, Bagging):
     ----------
     estimators_features_ : list of ndarray
         The numbers of the columns that each tree was grown on, and knows.
-    classes_, n_classes_, estimators_, estimators_samples_, feature_importances_, oob_score_, \
-oob_decision_function_, oob_error_curve_, fit_report_, n_features_in_, feature_names_in_, \
-missing_, backend_, device_
+    classes_, n_classes_, n_outputs_, estimators_, estimators_samples_, feature_importances_, \
+oob_score_, oob_decision_function_, oob_error_curve_, fit_report_, n_features_in_, \
+feature_names_in_, missing_, backend_, device_
         As in `RandomForestClassifier`.
 
     Examples

@@ -166,6 +166,8 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    n_outputs_ : int
+        1; a classifier has one output.
     estimators_ : sequence of DecisionTreeClassifier
         The trees, made when asked for.
     estimators_samples_ : list of ndarray

@@ -19,7 +19,7 @@ def read_constraints(
     monotonic_cst: Any, interaction_cst: Any, dataset: Dataset, estimator: str
 ) -> Constraints | None:
     """The constraints of a fit; None where there are none."""
-    monotone = read_ways(monotonic_cst, dataset, estimator, "an array-like")
+    monotone = read_ways(monotonic_cst, dataset, estimator, of_boosting=True)
     groups = _groups(interaction_cst, dataset)
     if groups is None and not monotone.any():
         return None
@@ -27,11 +27,11 @@ def read_constraints(
 
 
 def read_ways(
-    given: Any, dataset: Dataset, estimator: str, needed: str = "None or an array-like"
+    given: Any, dataset: Dataset, estimator: str, *, of_boosting: bool = False
 ) -> HostArray:
     """Which way predictions may go with each column: 1, -1, or 0 for both.
 
-    Errors name the estimator, and say what is `needed`.
+    Errors name the estimator, in the words that scikit-learn has for trees or for boosting.
     """
     names, n = dataset.schema.names, dataset.n_features
     way = np.zeros(n, np.int64)
@@ -49,12 +49,14 @@ def read_ways(
     else:
         listed = _list(given, "monotonic_cst", "a way for each column, or a dict")
         if len(listed) != n:
+            shape = f"({len(listed)},)" if of_boosting else len(listed)
             raise ValueError(
-                f"monotonic_cst has shape ({len(listed)},) but the input data X has {n} features. "
-                "Each column needs an entry"
+                f"monotonic_cst has shape {shape} but the input data X has {n} features. Each "
+                "column needs an entry"
             )
         plain = np.asarray(listed).tolist()
         if not all(value in WAYS for value in plain):
+            needed = "an array-like" if of_boosting else "None or an array-like"
             raise ValueError(
                 f"monotonic_cst must be {needed} of -1, 0 or 1. Observed values: {plain}. 1 is "
                 "rising, -1 falling; a dict of names and such numbers will do, too"

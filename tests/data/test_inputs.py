@@ -693,7 +693,7 @@ def test_flagged_string_arrays_are_nominal(dtype):
         ([True], r"boolean mask must have shape \(n_features,\) = \(2,\), got: \(1,\)"),
         ([0, 2], r"integer indices must be in \[0, n_features - 1\] = \[0, 1\], got: \[2\]"),
         ([-1], r"must be in \[0, n_features - 1\] = \[0, 1\], got: \[-1\]"),
-        (["a", "c"], r"names \['c'\], not among.*Observed feature names: \['a', 'b'\]"),
+        (["a", "c"], r"item value 'c' which is not.*Observed feature names: \['a', 'b'\]"),
         ([0.5], "array-like of bool, int or str, got: float64"),
         (np.array([None, "a"], object), "array-like of bool, int or str, got: NoneType"),
         ([[0]], r"1-dimensional, got an array of shape \(1, 1\)"),
@@ -707,7 +707,9 @@ def test_wrong_choices_are_refused(flagged, match):
 
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), array_api_strict.zeros((1, 2))])
 def test_names_need_a_frame(X):
-    with pytest.raises(ValueError, match="integers or as a boolean mask when X is data without"):
+    with pytest.raises(
+        ValueError, match="integers or as a boolean mask when the model is fitted on data without"
+    ):
         read_table(X, categorical_features=["x0"])
 
 

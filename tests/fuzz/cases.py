@@ -1,6 +1,7 @@
 """A case of the search: a small table and a model for it, as data that a file can hold."""
 
 import json
+import warnings
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -67,7 +68,9 @@ class Case:
 
     def model(self, **where):
         """The model, not fitted."""
-        model = _made(self.estimator, self.params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # old names of criteria
+            model = _made(self.estimator, self.params)
         given = {"categorical_features": self.categorical} if self.categorical else {}
         for name, value in {**given, **where}.items():
             # Parameters of the columns are those of the tree that an ensemble is made of.

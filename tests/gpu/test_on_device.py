@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree import DecisionTreeClassifier, doctor
+from gputree import DecisionTreeClassifier
 from gputree.backends.cards import by_cupy, by_numba
 from gputree.backends.cuda_device import device_count
 from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
+from gputree.diagnostics import doctor
 from gputree.kernels.cuda import gpu
 
 N_ROWS = 50_000  # several tiles of rows
