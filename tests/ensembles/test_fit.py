@@ -46,7 +46,7 @@ def test_a_warm_start_without_a_seed_goes_on_with_its_own():
 def test_a_warm_start_refuses_fewer_trees_and_other_tables():
     forest = RandomForestClassifier(3, warm_start=True).fit(X, Y)
     before = forest.to_bytes()
-    with pytest.raises(ValueError, match="n_estimators=2 must be larger.*set warm_start=False"):
+    with pytest.raises(ValueError, match=r"n_estimators=2 must be larger.*set warm_start=False"):
         forest.set_params(n_estimators=2).fit(X, Y)
     with pytest.raises(ValueError, match="warm_start=True adds trees to those of other columns"):
         forest.set_params(n_estimators=4).fit(X[:, :2], Y)
