@@ -94,7 +94,7 @@ def test_only_what_is_listed_fails(suite, tmp_path):
     before = cpu_seconds()
     tests = run(suite, tmp_path)
     tell(suite, tests, cpu_seconds() - before)
-    assert sum(test["ours"] for test in tests) > 5  # our classes are what is tested
+    assert sum(test["ours"] for test in tests) > 3  # our classes are what is tested
     failed = {
         test["test"].split("[")[0]: test["why"]
         for test in tests
