@@ -1,11 +1,15 @@
 """The scores of all criteria, compiled for scalars; a kernel names a criterion by its number."""
 
 import numpy as np
+from numba import njit
 
-from gputree.kernels.cpu.formulas import SCALAR, formula
+from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.criteria import CRITERIA, GINI, SOURCES
 
 larger = SCALAR.larger
+
+# A call for each candidate would cost more than most scores do.
+formula = njit(error_model="numpy", forceinline=True)
 
 NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
 BETWEEN = NUMBER[GINI]  # the squared distance of means, for which there are quicker searches
