@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         CARTRegressor,
         ID3Classifier,
     )
+    from gputree.estimators.criterion import make_criterion
     from gputree.estimators.model_file import load
     from gputree.estimators.show import export_graphviz, export_text
     from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -65,6 +66,7 @@ _PLACES = {
     "export_text": "gputree.estimators.show",
     "from_json": "gputree.export.json_text",
     "load": "gputree.estimators.model_file",
+    "make_criterion": "gputree.estimators.criterion",
     "plot_boundary": "gputree.plots",
     "plot_error_curve": "gputree.plots",
     "plot_importance": "gputree.plots",
@@ -100,6 +102,7 @@ __all__ = [
     "export_text",
     "from_json",
     "load",
+    "make_criterion",
     "plot_boundary",
     "plot_error_curve",
     "plot_importance",

@@ -21,6 +21,8 @@ def score(
     weight: HostArray,
 ) -> HostArray:
     """What splits are worth, from the sums of left children and of nodes, each by channel."""
+    if criterion.user is not None:
+        return np.asarray(criterion.user.of_two(left, total, left_weight, weight))
     of_arrays = criteria.score_by_arrays(HOST, criterion)
     return np.asarray(of_arrays(left, total, left_weight, weight, len(total)))
 

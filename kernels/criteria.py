@@ -7,15 +7,16 @@ like their node, and errors stay small beside small scores.
 The source of a criterion runs on scalars (compiled kernels) and on whole arrays (array-API code).
 So it is written in a few operations, each of which rounds once: +, -, /, comparisons, and the
 functions of `Tools`. Everything else is made from it: kernels for the CPU and for CUDA, and array
-code. To add a criterion, write its formulas here and name it in `CRITERIA`.
+code. To add a criterion, write its formulas here and name it in `CRITERIA`. A criterion that a user
+made has a `UserScore` instead of formulas.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from gputree.kernels import logarithm
+from gputree.kernels.user_score import UserScore
 
 # Scores are compared after rounding to 36 significant bits. Splits of mathematically equal worth
 # differ by rounding errors of some 2**-50; this makes nearly all of them tie, so that the lower
@@ -50,12 +51,12 @@ class Formulas(NamedTuple):
     branch: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Criterion:
     """How splits are scored, and what follows from that."""
 
     name: str
-    formulas: Callable[[SimpleNamespace], Formulas]
+    formulas: Any  # tools -> Formulas; None where a user made the criterion
     impurity: str | None  # the formula of a node's impurity; None: it follows from its rows
     is_counts: bool = False  # whether targets are counts, none of them negative
     # Whether the best division of categories is a cut of their order by share or mean, where one
@@ -64,6 +65,10 @@ class Criterion:
     has_branches: bool = True  # whether `Formulas.branch` is there
     sums_by_branch: bool = False
     needs_gain: bool = False  # whether a split that gains nothing is refused
+    user: UserScore | None = None
+
+    def __repr__(self) -> str:
+        return f"<criterion {self.name}>"
 
 
 def between(tools):
@@ -310,7 +315,7 @@ def impurities(tools):
 
 
 def score_by_arrays(forms, criterion):
-    """The score of a criterion as a function of whole arrays.
+    """The score of a criterion that has formulas, as a function of whole arrays.
 
     It takes the sums of the left children and of their nodes, each by channel, the weights of both,
     and how many channels there are.

@@ -55,7 +55,7 @@ from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
 from gputree.kernels.cpu import histogram, predict, route, split, words
 from gputree.kernels.cpu import slopes as slope_kernels
 from gputree.kernels.cpu.jit import COMPILE_TIME
-from gputree.kernels.cpu.scoring import NUMBER
+from gputree.kernels.cpu.scoring import number_of
 from gputree.runs import begins
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -257,7 +257,7 @@ class CpuBackend:
         rank = np.empty((0, 0), np.int64) if search.rank is None else search.rank
         ordered = cpu_rate.ordered(bins, search)
         shape = cpu_rate.shape_of(channels)
-        number = NUMBER[search.criterion]
+        number = number_of(search.criterion)
         rules = (number, search.min_rows, max(1, search.min_weight), search.ridge)
         unit = np.array(channels.units)
         for is_large in (True, False):

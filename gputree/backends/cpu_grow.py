@@ -17,7 +17,7 @@ from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, SLOT, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import grow
-from gputree.kernels.cpu.scoring import BETWEEN, NUMBER
+from gputree.kernels.cpu.scoring import BETWEEN, number_of
 from gputree.kernels.cpu.two_classes import EXACT_WEIGHT
 from gputree.kernels.cpu.words import UPPER
 from gputree.runs import spread_out
@@ -81,7 +81,7 @@ def _grow(
         key,
         totals,
         shape_of(channels),
-        (NUMBER[search.criterion], search.min_rows, max(1, search.min_weight), search.ridge),
+        (number_of(search.criterion), search.min_rows, max(1, search.min_weight), search.ridge),
         (
             limits.min_rows_split,
             -1 if limits.max_depth is None else limits.max_depth,
@@ -182,7 +182,8 @@ def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:
     channels = rows.target.channels
     if channels.counts_rows and any(rules.min_category > 1 for rules, _ in search.levels):
         return NONE  # words do not tell how many rows a level has
-    is_pair = channels.is_classes and channels.n_scored == 2 and NUMBER[search.criterion] == BETWEEN
+    is_between = number_of(search.criterion) == BETWEEN
+    is_pair = channels.is_classes and channels.n_scored == 2 and is_between
     counts_by_weight = not channels.counts_rows or search.min_rows <= 1
     if not (is_pair and counts_by_weight and totals[:2].sum() <= EXACT_WEIGHT):
         return NONE

@@ -9,7 +9,7 @@ from gputree.backends.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import MAX_BINS, SLOT, STAY
 from gputree.kernels.cpu import groups, multiway
-from gputree.kernels.cpu.scoring import NUMBER
+from gputree.kernels.cpu.scoring import number_of
 
 
 def split(
@@ -62,7 +62,7 @@ def _multiway(
         tables.n_codes,
         n_values,
         shape_of(channels),
-        (NUMBER[rules.criterion], rules.min_rows, max(1, rules.min_weight)),
+        (number_of(rules.criterion), rules.min_rows, max(1, rules.min_weight)),
         np.array(channels.units),
         score,
         bits,
@@ -95,7 +95,7 @@ def _groups(
         rules.min_category,
         shape_of(channels),
         (
-            NUMBER[rules.criterion],
+            number_of(rules.criterion),
             rules.min_rows,
             max(1, rules.min_weight),
             rules.ridge,

@@ -42,7 +42,7 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     leaf = np.zeros(table.n_rows, np.int64)
     if tree.n_nodes == 1:
         return leaf
-    matrix, place = _matrix(table, np.unique(tree.feature[~tree.is_leaf]))
+    matrix, place = _matrix(table, tree.tested)
     column = place[tree.feature].astype(np.int32)
     args = [matrix, column, tree.threshold, tree.missing_slot, tree.first_child]
     kernel = predict.apply

@@ -14,7 +14,7 @@ from gputree.dtypes import HostArray
 from gputree.kernels.cpu import cells as cell_kernels
 from gputree.kernels.cpu import rate as rate_kernels
 from gputree.kernels.cpu import words
-from gputree.kernels.cpu.scoring import NUMBER
+from gputree.kernels.cpu.scoring import number_of
 from gputree.runs import begins
 
 
@@ -37,7 +37,7 @@ def rate(workers: Workers, hist: CpuHist, search: Search) -> Rates:
     score = np.empty(shape)
     found = np.empty((*shape, rate_kernels.N_FOUND), np.int64)
     limits = (
-        NUMBER[search.criterion],
+        number_of(search.criterion),
         search.min_rows,
         max(1, search.min_weight),
         float(search.least_share),

@@ -20,7 +20,7 @@ from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, word_levels, words
-from gputree.kernels.cpu.scoring import NUMBER
+from gputree.kernels.cpu.scoring import number_of
 from gputree.kernels.cpu.word_levels import NO_CHILD
 from gputree.turns import Turns
 
@@ -120,7 +120,7 @@ class _Tree:
         self.turns = None if limits.max_leaves is None else Turns(limits.max_leaves - 1)
         self.ready = np.empty(0, np.int64)  # nodes to divide next, breadth-first
         self.rules = (
-            NUMBER[search.criterion],
+            number_of(search.criterion),
             search.min_rows,
             max(1, search.min_weight),
             search.ridge,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends import cuda_route, cuda_slopes, cuda_values
+from gputree.backends import cuda_route, cuda_slopes, cuda_values, host_search
 from gputree.backends.attribution import attribute
 from gputree.backends.by_frontiers import ByFrontiers
 from gputree.backends.contract import (
@@ -32,6 +32,7 @@ from gputree.backends.cuda_launch import Launches
 from gputree.backends.cuda_plan import AUTOMATIC, Tuning, route_table, sum_table
 from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
+from gputree.backends.cuda_winners import rates_of, splits_of
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.host_walk import host_walker
@@ -42,7 +43,7 @@ from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, Array, HostArray
+from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 from gputree.kernels.cuda import predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
 from gputree.tree.stack import Stack
@@ -230,6 +231,8 @@ class CudaBackend(ByFrontiers):
         return CudaHist(rows, sums, n_nodes)
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
+        if search.criterion.user is not None:
+            return host_search.best_splits(*self._sums_on_host(hist), search)
         rows, dev = hist.rows, self._device
         channels = rows.target.channels
         n_items = hist.n_nodes * len(rows.bins.features)
@@ -258,16 +261,11 @@ class CudaBackend(ByFrontiers):
             winner,
         )
         found = dev.download(winner).reshape(hist.n_nodes, width)
-        return Splits(
-            score=found[:, split.SCORE].copy().view(np.float64),
-            feature=found[:, split.FEATURE].astype(FEATURE),
-            code=found[:, split.CODE],
-            next_code=found[:, split.NEXT],
-            missing_slot=found[:, split.SLOT].astype(SLOT),
-            left=found[:, split.LEFT :],
-        )
+        return splits_of(found)
 
     def rate(self, hist: CudaHist, search: Search) -> Rates:
+        if search.criterion.user is not None:
+            return host_search.rate(*self._sums_on_host(hist), search)
         shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
         rate = self._device.empty(int(np.prod(shape)), np.int64)
         self._scan(
@@ -282,14 +280,13 @@ class CudaBackend(ByFrontiers):
             rate,
         )
         found = self._device.download(rate).reshape(shape)
-        return Rates(
-            score=found[..., split.RATE_SCORE].copy().view(np.float64),
-            code=found[..., split.RATE_CODE],
-            next_code=found[..., split.RATE_NEXT],
-            left_weight=found[..., split.RATE_LEFT],
-            known_weight=found[..., split.RATE_KNOWN],
-            n_cuts=found[..., split.RATE_CUTS],
-        )
+        return rates_of(found)
+
+    def _sums_on_host(self, hist: CudaHist) -> tuple[HostArray, Bins, Channels]:
+        bins, channels = hist.rows.bins, hist.rows.target.channels
+        sums = self._device.download(hist.sums)[: hist.n_nodes * bins.width * channels.n]
+        by_place = sums.reshape(hist.n_nodes, bins.width, channels.n).astype(np.int64)
+        return np.ascontiguousarray(by_place.transpose(0, 2, 1)), bins, channels
 
     def cells(self, hist: CudaHist, place: HostArray, feature: HostArray) -> HostArray:
         bins, n_channels = hist.rows.bins, hist.rows.target.channels.n

@@ -179,6 +179,8 @@ def multiway_score(known: HostArray, channels: Channels, criterion: Criterion) -
     part = channels.weight_of(known).astype(np.float64)
     # A node of which no value is known has no levels, and gains nothing.
     whole = np.maximum(channels.weight_of(known).sum(axis=1), 1).astype(np.float64)
+    if criterion.user is not None:
+        return np.asarray(criterion.user.of_children(sums, part))
     branch = HOST.by_source[criterion.formulas].branch
     if criterion.sums_by_branch:
         of_branch, of_node = np.zeros(part.shape), np.zeros(len(known))

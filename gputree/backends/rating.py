@@ -18,10 +18,10 @@ from gputree.backends.contract import NO_SPLIT, Rates, Search
 from gputree.backends.libraries import Library
 from gputree.backends.lines import Lines
 from gputree.backends.row_scan import some_lines
+from gputree.backends.scores import score_of
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.criteria import score_by_arrays
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class _Cells:
 
 def rate(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Search) -> Rates:
     """Rates of the nodes of a frontier."""
-    rating = _Rating(lib, formulas, hist.coded.bins, hist.coded.target.channels, search)
+    rating = Rating(lib, formulas, hist.coded.bins, hist.coded.target.channels, search)
     rates = _no_rates(len(hist.place), len(hist.coded.bins.features))
     large = np.flatnonzero(hist.place >= 0)
     if large.size:
@@ -64,7 +64,7 @@ def _put(rates: Rates, at: HostArray, some: Rates) -> None:
         getattr(rates, field.name)[at] = getattr(some, field.name)
 
 
-class _Rating:
+class Rating:
     """Rates nodes by one search."""
 
     def __init__(
@@ -188,7 +188,7 @@ class _Rating:
         scored, units = channels.scored, channels.units
         lefts = [real(own, at, unit) for own, unit in zip(cells.left[scored], units, strict=True)]
         totals = [real(own, node, unit) for own, unit in zip(total[scored], units, strict=True)]
-        score = score_by_arrays(self.formulas, self.search.criterion)
+        score = score_of(self.lib, self.formulas, self.search.criterion)
         return score(lefts, totals, real(left_weight, at), real(weight, node), channels.n_scored)
 
     def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:

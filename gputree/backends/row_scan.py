@@ -16,10 +16,10 @@ from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
 from gputree.backends.lines import Lines
 from gputree.backends.scan import missing_slots
+from gputree.backends.scores import score_of
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SUM, Array, HostArray
-from gputree.kernels.criteria import score_by_arrays
 from gputree.sampling import drawn_features
 
 SCORES_AT_ONCE = 2**14
@@ -243,7 +243,7 @@ class _RowScan:
         units = channels.units
         lefts = [real(*each) for each in zip(left[channels.scored], units, strict=True)]
         totals = [real(*each) for each in zip(total[channels.scored], units, strict=True)]
-        score = score_by_arrays(self.formulas, self.search.criterion)
+        score = score_of(self.lib, self.formulas, self.search.criterion)
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
             ridge = self.search.ridge
             weights = real(left_weight) + ridge, real(weight) + 2.0 * ridge

@@ -12,10 +12,10 @@ import numpy as np
 from gputree.backends.array_sums import ArrayHist
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.backends.libraries import Library
+from gputree.backends.scores import score_of
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
-from gputree.kernels.criteria import score_by_arrays
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
@@ -48,7 +48,10 @@ class Scanner:
 
     def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
         """The best splits of the nodes that have sums."""
-        sums, bins, channels = hist.sums, hist.coded.bins, hist.coded.target.channels
+        return self.of_sums(hist.sums, hist.coded.bins, hist.coded.target.channels, search)
+
+    def of_sums(self, sums: Array, bins: Bins, channels: Channels, search: Search) -> Splits:
+        """The same from sums of (nodes, channels, places)."""
         n_nodes = sums.shape[0]
         step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
         parts = []
@@ -142,7 +145,7 @@ class _Scan:
         first = self.channels.scored.start
         lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
         totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
-        score = score_by_arrays(self.formulas, self.search.criterion)
+        score = score_of(self.lib, self.formulas, self.search.criterion)
         ridge = self.search.ridge
         weights = real(left_weight, at) + ridge, real(weight, node) + 2.0 * ridge
         return score(lefts, totals, *weights, n_scored)

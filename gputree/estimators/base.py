@@ -33,7 +33,7 @@ from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
 from gputree.growth.constraints import Constraints
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
-from gputree.growth.rules import Rules, rows_floor, score_floor, weight_floor
+from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
 from gputree.prediction import Walked, walk_table
@@ -344,7 +344,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         is_divided = self.missing == "fractional"
         min_category, most_whole = parameters.rare_categories(self.min_samples_category)
         return Rules(
-            criterion=criterion,
+            criterion=in_units_of(criterion, channels),
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
             min_rows_split=min_rows_split,

@@ -266,7 +266,7 @@ class CARTClassifier(DecisionTreeClassifier):
     Parameters
     ----------
     criterion : {'gini', 'twoing', 'entropy'}, default='gini'
-        The measure that splits improve.
+        The measure that splits improve, or a criterion of your own, from `make_criterion`.
     max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
         As in `DecisionTreeClassifier`.
     pruning : str, object of `gputree.pruning` or None, default='cost_complexity'
@@ -317,7 +317,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
     def __init__(
         self,
         *,
-        criterion: str = "gini",
+        criterion: str | Criterion = "gini",
         max_depth: int | None = None,
         pruning: Any = "cost_complexity",
         validation_fraction: float | None = None,

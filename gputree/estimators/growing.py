@@ -38,7 +38,7 @@ class Growing:
     def __init__(self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator = estimator
         _check_criterion(estimator)
-        self._criterion = parameters.one_of("criterion", estimator.criterion, estimator.CRITERIA)
+        self._criterion = parameters.criterion(estimator.criterion, estimator.CRITERIA)
         estimator._check_ways(self._criterion)
         budget = parameters.budget(estimator.histogram_budget)
         self.dataset, self.weight = estimator._read(X, sample_weight)
@@ -160,7 +160,7 @@ class Growing:
         if target.label is None:
             leaf = backend.leaves(grown.rows) if grown.leaf is None else grown.leaf
         at_values = estimator.thresholds == "value"
-        how = Finish(self._criterion.impurity, rules.is_multiway, rules.missing, at_values)
+        how = Finish(rules.criterion, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
         self.heuristic |= set(grown.draft.heuristic)

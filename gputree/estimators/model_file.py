@@ -14,6 +14,7 @@ from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
 from gputree.estimators.parameters import WAYS, TreeSeed
+from gputree.kernels.criteria import Criterion
 from gputree.pruning import methods
 from gputree.tree import forms, store
 from gputree.tree.check import LARGEST, check_counts, check_tree
@@ -64,6 +65,8 @@ def params_to_plain(estimator: Any) -> Any:
         params["oob_score"] = True  # nor is a function
     if callable(params.get("loss")):
         params["loss"] = "function"  # a loaded model predicts, and wants a new one to be fitted
+    if isinstance(params.get("criterion"), Criterion):
+        params["criterion"] = params["criterion"].name
     if callable(params.get("scoring")):
         params["scoring"] = "function"
     base = params.get("estimator")

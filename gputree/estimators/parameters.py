@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from gputree.kernels.criteria import Criterion
+
 AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
 
 # What min_samples_category="auto" means: in columns of many categories, those of fewer rows in a
@@ -124,6 +126,19 @@ def n_drawn(value: Any, n_features: int) -> int:
     raise ValueError(
         f"max_features={value!r}: an integer of at least 1, a share in (0.0, 1.0], 'sqrt', 'log2' "
         "or None is needed"
+    )
+
+
+def criterion(value: Any, choices: dict[str, Criterion]) -> Criterion:
+    """A criterion by its name, or one that the user made."""
+    if isinstance(value, Criterion) and value.user is not None:
+        return value
+    if isinstance(value, str) and value in choices:
+        return choices[value]
+    raise ValueError(
+        f"criterion={value!r} is unknown; choose from {', '.join(sorted(choices))}, or make one "
+        "with gputree.make_criterion. A model file keeps only the name of such a criterion: give "
+        "the criterion itself to fit anew"
     )
 
 

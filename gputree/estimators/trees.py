@@ -34,7 +34,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         The impurity that splits lower; 'log_loss' is 'entropy'. 'error' is the share of rows
         outside the largest class; it splits only where it gains, the others split every impure
         node they can. 'gain_ratio' is C4.5's choice of a feature by entropy, 'twoing' CART's of
-        two groups of classes.
+        two groups of classes. Or a criterion of your own, from `make_criterion`.
     splitter : {'best', 'random'}, default='best'
         Search all splits of a feature, or draw one: a threshold anywhere between the values of the
         node, or a random group of its levels.
@@ -149,7 +149,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     def __init__(
         self,
         *,
-        criterion: str = "gini",
+        criterion: str | Criterion = "gini",
         splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -215,7 +215,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         """The most likely class of each row of X; the first in `classes_` if several are."""
         check_is_fitted(self)
         walked = self._walk(self._checked(X))
-        number = self.nodes_.value.argmax(axis=1)[walked.node]
+        number = self.nodes_.largest[walked.node]
         if walked.divided is not None:
             mean = walked.divided.means(self._leaf_values())
             number[walked.divided.row] = mean.argmax(axis=1)
@@ -278,7 +278,8 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
         The variance, which the first three names mean ('friedman_mse' warns, as scikit-learn's
         does), or half the Poisson deviance of targets that are counts; averaged over outputs.
-        Nodes of which all targets are 0 do not come of 'poisson'.
+        Nodes of which all targets are 0 do not come of 'poisson'. Or a criterion of your own, from
+        `make_criterion`.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, max_bins
@@ -324,7 +325,7 @@ max_features_, missing_, backend_, device_
     def __init__(
         self,
         *,
-        criterion: str = "squared_error",
+        criterion: str | Criterion = "squared_error",
         splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -412,7 +413,7 @@ max_features_, missing_, backend_, device_
     def _weighed(
         self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
     ) -> Target:
-        is_counts = self.CRITERIA[self.criterion].is_counts
+        is_counts = parameters.criterion(self.criterion, self.CRITERIA).is_counts
         if is_counts:
             check_counts(answers, weight)
         return value_target(answers, weight, is_counts=is_counts)

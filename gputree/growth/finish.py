@@ -14,6 +14,7 @@ from gputree.growth.draft import Draft, Layout
 from gputree.growth.rules import mean_over, score_shift
 from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
+from gputree.kernels.criteria import Criterion
 from gputree.runs import first_largest, spread_out
 from gputree.tree.categories import Lists, joined, lists_of
 from gputree.tree.tree import Split, Tree
@@ -26,7 +27,7 @@ LEAST_SAID, MOST_SAID = 2.0**-1074, np.finfo(np.float64).max
 class Finish:
     """How the tree is put into the user's units."""
 
-    impurity: str | None  # the formula of a node's impurity, for class trees
+    criterion: Criterion | None  # what says how impure a node is, for class trees
     is_multiway: bool = False
     missing: str = "direction"
     is_at_values: bool = False  # thresholds are values of the training rows, not midpoints
@@ -43,12 +44,30 @@ def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
     gain = np.ldexp(draft.score[layout.node] / whole, score_shift(channels)) / mean_over(channels)
     if channels.is_classes:
         scored = np.moveaxis(sums[:, channels.scored], 1, 0).astype(np.float64)
-        spread = getattr(HOST, str(how.impurity))(scored, whole, channels.n_scored)
+        spread = _impurities(how, scored, whole, channels)
         value = _shares_in_bounds(grown, sums, np.ldexp(scored.T, -channels.weight_shift))
     else:
         value = _means(grown, sums, whole)
         spread = spread_of(target, grown, sums, whole, leaf)
     return _tree(grown, how, value, gain, spread)
+
+
+def _impurities(how: Finish, sums: HostArray, whole: HostArray, channels: Channels) -> HostArray:
+    """How impure nodes are, from (classes, nodes) and (nodes,)."""
+    assert how.criterion is not None
+    user = how.criterion.user
+    if user is None or user.impurity is None:
+        formula = getattr(HOST, str(how.criterion.impurity))
+        return np.asarray(formula(sums, whole, channels.n_scored))
+    shares = np.ldexp(sums.T, -channels.weight_shift), np.ldexp(whole, -channels.weight_shift)
+    impurity = user.of_nodes(*shares)
+    is_wrong = ~(np.isfinite(impurity) & (impurity >= 0.0))
+    if is_wrong.any():
+        raise ValueError(
+            f"{how.criterion!r} says that a node has the impurity {impurity[is_wrong][0]}; an "
+            "impurity is a finite number and not negative"
+        )
+    return np.asarray(impurity)
 
 
 def finish_steps(grown: Grown, step: HostArray, worth: HostArray, how: Finish) -> Tree:

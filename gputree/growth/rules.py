@@ -4,7 +4,7 @@ Knows the draft and the contract; must not know devices or kinds of arrays.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gputree.kernels.criteria import Criterion
 
 NATS = math.log(2.0)  # of a bit
 
+MOST_SHIFT = 960  # of scales
 SLACK = 1e-7  # rows that were divided and come together again are whole
 
 
@@ -169,6 +170,27 @@ def score_shift(channels: Channels) -> int:
     if channels.is_classes:
         return 0
     return -min(channels.output_shift) * (1 if channels.is_counts else 2)
+
+
+def in_units_of(criterion: Criterion, channels: Channels) -> Criterion:
+    """The criterion for targets of such channels; the function of a user gets the user's units."""
+    if criterion.user is None:
+        return criterion
+    shift = channels.weight_shift - score_shift(channels)
+    coarsest = 0 if channels.is_classes else min(channels.output_shift)
+    user = replace(
+        criterion.user,
+        weight_scale=_power(-channels.weight_shift),
+        value_scale=_power(-channels.weight_shift - coarsest),
+        score_scale=_power(shift) * mean_over(channels),
+        origin=channels.origin or (0.0,) * channels.n_scored,
+    )
+    return replace(criterion, user=user)
+
+
+def _power(exponent: int) -> float:
+    """A power of two; those of tiny and of huge targets end where scores still fit."""
+    return math.ldexp(1.0, max(-MOST_SHIFT, min(exponent, MOST_SHIFT)))
 
 
 def mean_over(channels: Channels) -> float:

@@ -25,6 +25,11 @@ class Split(IntEnum):
     MULTIWAY = 3  # a child a level; levels that the node did not see share an empty one
 
 
+def _read_only(array: HostArray) -> HostArray:
+    array.setflags(write=False)
+    return array
+
+
 def nothing() -> HostArray:
     """An array that is left out."""
     return np.empty(0)
@@ -127,9 +132,21 @@ class Tree:
     def n_nodes(self) -> int:
         return len(self.kind)
 
-    @property
+    # What predictions of a few rows would spend their time on is kept.
+
+    @cached_property
     def is_leaf(self) -> HostArray:
-        return np.asarray(self.kind == Split.LEAF)
+        return _read_only(np.asarray(self.kind == Split.LEAF))
+
+    @cached_property
+    def tested(self) -> HostArray:
+        """The features that nodes test, ascending."""
+        return _read_only(np.unique(self.feature[~self.is_leaf]))
+
+    @cached_property
+    def largest(self) -> HostArray:
+        """The number of the largest value of each node, the first of several: its class."""
+        return _read_only(self.value.argmax(axis=1))
 
     @property
     def n_leaves(self) -> int:

@@ -1,8 +1,13 @@
-"""The scores of all criteria, compiled for scalars; a kernel names a criterion by its number."""
+"""The scores of all criteria, compiled for scalars.
+
+A kernel names a criterion by its number. In the place of that, the address of what `user_score`
+compiled names a criterion that a user made.
+"""
 
 import numpy as np
 from numba import njit
 
+from gputree.kernels.cpu import user_score
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.criteria import CRITERIA, GINI, SOURCES
 
@@ -11,8 +16,13 @@ larger = SCALAR.larger
 # A call for each candidate would cost more than most scores do.
 formula = njit(error_model="numpy", forceinline=True)
 
-NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
-BETWEEN = NUMBER[GINI]  # the squared distance of means, for which there are quicker searches
+_NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
+BETWEEN = _NUMBER[GINI]  # the squared distance of means, for which there are quicker searches
+
+
+def number_of(criterion):
+    """How kernels know a criterion; valid as long as the criterion lives."""
+    return _NUMBER[criterion] if criterion.user is None else criterion.user.compiled.address
 
 
 def _two_way(formulas):
@@ -77,30 +87,36 @@ def _many_way(criterion):
     return _by_branch(branch) if criterion.sums_by_branch else _by_channel(branch)
 
 
-def _choose(scores, number=0):
-    """One function of all: its first argument is the number of the one to call."""
-    own = scores[number]
-    if number + 1 == len(scores):
+def _choose(scores, by_user, number=0):
+    """One function of all: its first argument is the number of the one to call, or an address."""
+    if number == len(scores):
+        return by_user
+    own, others = scores[number], _choose(scores, by_user, number + 1)
 
-        @formula
-        def score(which, *given):
+    @formula
+    def score(which, *given):
+        if which == number:
             return own(*given)
-
-    else:
-        others = _choose(scores, number + 1)
-
-        @formula
-        def score(which, *given):
-            if which == number:
-                return own(*given)
-            return others(which, *given)
+        return others(which, *given)
 
     return score
 
 
-_criterion_of = {number: criterion for criterion, number in NUMBER.items()}
+@formula
+def _two_way_by_user(address, sums, first, unit, total, part, whole, floor):
+    return user_score.two_way(address, sums, first, unit, total, part, whole)
+
+
+@formula
+def _many_way_by_user(address, cells, base, stride, weights, n_branches, unit, total, whole):
+    return user_score.many_way(address, cells, base, stride, weights, n_branches, unit, total)
+
+
+_criterion_of = {number: criterion for criterion, number in _NUMBER.items()}
 # What a split into two is worth, given the sums of child 0 from sums[first] on, channel by channel
 # and times `unit`, the sums of the node, and both weights; -inf where it is below a floor for sure.
-two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES])
+two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES], _two_way_by_user)
 # The same of many children of such weights, the sums of which are `stride` apart from cells[base].
-many_way = _choose([_many_way(_criterion_of[number]) for number in range(len(SOURCES))])
+many_way = _choose(
+    [_many_way(_criterion_of[number]) for number in range(len(SOURCES))], _many_way_by_user
+)
