@@ -8,7 +8,7 @@ The source of a criterion runs on scalars (compiled kernels) and on whole arrays
 So it is written in a few operations, each of which rounds once: +, -, /, comparisons, and the
 functions of `Tools`. Everything else is made from it: kernels for the CPU and for CUDA, and array
 code. To add a criterion, write its formulas here and name it in `CRITERIA`. A criterion that a user
-made has a `UserScore` instead of formulas.
+made has a function instead of formulas.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from gputree.kernels import logarithm
-from gputree.kernels.user_score import UserScore
 
 # Scores are compared after rounding to 36 significant bits. Splits of mathematically equal worth
 # differ by rounding errors of some 2**-50; this makes nearly all of them tie, so that the lower
@@ -65,7 +64,7 @@ class Criterion:
     has_branches: bool = True  # whether `Formulas.branch` is there
     sums_by_branch: bool = False
     needs_gain: bool = False  # whether a split that gains nothing is refused
-    user: UserScore | None = None
+    user: Any = None  # a `gputree.user_score.UserScore`
 
     def __repr__(self) -> str:
         return f"<criterion {self.name}>"

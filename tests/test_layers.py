@@ -202,6 +202,8 @@ def test_kernels_need_nothing_but_numba_and_one_another(name):
         allowed |= {"_thread", "atexit", "contextlib", "functools", "os", "queue", "threading"}
     if name == "gputree.kernels.cpu.memory":
         allowed.add("llvmlite")  # memory that is asked for ahead
+    if name == "gputree.kernels.cpu.user_score":
+        allowed |= {"llvmlite", "functools"}  # calls by address
     if name == "gputree.kernels.cuda.gpu":
         allowed |= {"llvmlite", "sys", "threading"}  # wide loads; the threads of the simulator
     assert not {each for each in imported(name) if not is_within(each, allowed)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from gputree.kernels.criteria import FOR_CLASSES, FOR_VALUES, Criterion
-from gputree.kernels.user_score import UserScore
+from gputree.user_score import UserScore
 
 IMPURITIES = "gini", "entropy", "error"
 

@@ -2,25 +2,26 @@
 
 So kernels are compiled once, and kept on disk, whatever functions there will be. In the place of
 the number of a criterion a kernel is given the address of a block of numbers: the address of the
-function, the scales of `gputree.kernels.user_score`, and an origin a channel.
+function, the scales of `gputree.user_score`, and an origin a channel.
 """
 
 from functools import lru_cache
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, is_jitted
+from numba.np.numpy_support import carray
 
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.criteria import REFUSED
 from gputree.kernels.undisturbed import undisturbed
-from gputree.kernels.user_score import MOST, REFUSED
 
 # The block: the function's address, three scales, and the origins behind them.
 FUNCTION, WEIGHT, VALUE, SCORE, ORIGIN = 0, 1, 2, 3, 4
-LOWEST_ADDRESS = 4096  # smaller numbers are those of criteria
+MOST = 1e290  # scores are trimmed, which must not overflow
 
 _FLOATS = types.CPointer(types.float64)  # type: ignore[no-untyped-call]
 _IN_C = types.float64(_FLOATS, _FLOATS, types.intp, types.intp)

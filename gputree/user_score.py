@@ -13,10 +13,6 @@ from typing import Any
 
 import numpy as np
 
-# What a split is worth that a function refuses, or for which it has no finite number.
-REFUSED = -1.0
-MOST = 1e290  # scores are trimmed, which must not overflow
-
 
 @dataclass(frozen=True)
 class UserScore:
