@@ -29,8 +29,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     ----------
     n_estimators : int, default=100
         The number of rounds.
-    loss : 'log_loss' or function, default='log_loss'
-        'log_loss' is the deviance. A function of y, the numbers of the classes, and the predictions
+    loss : 'log_loss', 'exponential' or function, default='log_loss'
+        'log_loss' is the deviance; 'exponential' is the loss of AdaBoost, for two classes, at half
+        the log-odds that the trees add up to. A function of y, the numbers of the classes, and the predictions
         so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the slope and
         the curvature of a loss, each of the shape of the predictions, and as a third, if it is to
         be watched by early stopping, the loss of each row; trees then start from 0.
@@ -127,7 +128,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     (20, 60)
     """
 
-    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss",)
+    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss", "exponential")
 
     def __init__(
         self,
@@ -271,7 +272,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return place.astype(np.float64)
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
-        return for_classes(len(learned["classes_"]))
+        n_classes = len(learned["classes_"])
+        if self.loss == "exponential" and n_classes > 2:
+            raise ValueError(
+                "loss='exponential' is only suitable for a binary classification problem, and y "
+                f"has {n_classes} classes; use loss='log_loss'"
+            )
+        return for_classes(n_classes, self.loss)
 
     def _restore_target(self, header: dict[str, Any]) -> None:
         self.classes_ = model_file.read_labels(header)

@@ -140,7 +140,8 @@ class Classic(Translated):
     @property
     def train_score_(self):
         """The loss after each round; of squares and of two classes, theirs is not the half."""
-        is_whole = self.loss == "squared_error" or len(getattr(self, "classes_", ())) == 2
+        is_whole = self.loss == "squared_error"
+        is_whole |= self.loss == "log_loss" and len(self.classes_) == 2
         return np.array(list(self.staged_loss(*self._seen))) * (2.0 if is_whole else 1.0)
 
     def _told(self, monitor):

@@ -18,10 +18,6 @@ REFUSALS = {
     r"y should be a 1d array, got an array of shape": (
         "docs/migration/sklearn.md: a classifier has one output"
     ),
-    r"ExtraTrees\w+.__init__\(\) got an unexpected keyword argument 'monotonic_cst'": (
-        "docs/migration/sklearn.md: no constraints where splits are drawn"
-    ),
-    r"loss='exponential' is unknown": "docs/migration/sklearn.md: AdaBoostClassifier has the loss",
     r"gradient boosting has no parameter '(init|min_samples_split)'": (
         "docs/migration/sklearn.md: no init but the best constant, and other bounds of leaves"
     ),
