@@ -31,10 +31,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The number of rounds.
     loss : 'log_loss', 'exponential' or function, default='log_loss'
         'log_loss' is the deviance; 'exponential' is the loss of AdaBoost, for two classes, at half
-        the log-odds that the trees add up to. A function of y, the numbers of the classes, and the predictions
-        so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the slope and
-        the curvature of a loss, each of the shape of the predictions, and as a third, if it is to
-        be watched by early stopping, the loss of each row; trees then start from 0.
+        the log-odds that the trees add up to. A function of y, the numbers of the classes, and the
+        predictions so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the
+        slope and the curvature of a loss, each of the shape of the predictions, and as a third, if
+        it is to be watched by early stopping, the loss of each row; trees then start from 0.
     learning_rate : float, default=0.1
         What the values of leaves are multiplied by.
     max_depth : int or None, default=6

@@ -92,13 +92,15 @@ class Hist(Translated):
 
     @property
     def _predictors(self):
-        return [[predictor(tree) for tree in trees] for trees in self._rounds()]
+        levels = self.schema_.levels
+        return [[predictor(tree, levels) for tree in trees] for trees in self._rounds()]
 
 
-def predictor(tree):
+def predictor(tree, levels):
     """A tree with the names of those of HistGradientBoosting*."""
     nodes = tree.tree_
     return SimpleNamespace(
+        raw_left_cat_bitsets=left_categories(tree.nodes_, levels),
         nodes=np.rec.fromarrays(
             [nodes.value.ravel(), nodes.feature, nodes.threshold, nodes.children_left],
             names="value, feature_idx, num_threshold, left",
@@ -106,6 +108,17 @@ def predictor(tree):
         get_max_depth=tree.get_depth,
         get_n_leaf_nodes=tree.get_n_leaves,
     )
+
+
+def left_categories(nodes, levels):
+    """The categories that go left at each node that tests some, as bits of eight words."""
+    found = []
+    for node in np.flatnonzero(nodes.category_start >= 0):
+        own = levels[nodes.feature[node]]
+        bits = np.zeros(256, bool)
+        bits[np.array(own, int)] = nodes.slots(node, len(own)) == 0
+        found.append(np.packbits(bits, bitorder="little").view(np.uint32))
+    return found
 
 
 class Classic(Translated):

@@ -65,12 +65,8 @@ EXCEPTIONS = {
         "test_forest_classifier_oob": DRAWS,
         "test_forest_multioutput_integral_regression_target": PRIVATE,
         "test_distribution": "docs/migration/sklearn.md: nodes are numbered breadth-first",
-        "test_validate_y_class_weight": PRIVATE,
-        "test_class_weights_forest": PRIVATE,
         "test_class_weight_errors": "docs/migration/sklearn.md: a classifier has one output",
-        "test_oob_not_computed_twice": PRIVATE,
         "test_backend_respected": "docs/migration/sklearn.md: threads of its own, not joblib's",
-        "test_max_samples_geq_one": PRIVATE,
         "test_max_samples_bootstrap": NO_BAG,
         "test_mse_criterion_object_segfault_smoke_test": PRIVATE,
     },
@@ -120,13 +116,14 @@ EXCEPTIONS = {
         "test_unknown_categories_nan": (
             "docs/migration/sklearn.md: a negative number is a category, not a missing value"
         ),
-        "test_categorical_encoding_strategies": PRIVATE,
         "test_categorical_bad_encoding_errors": LEVELS,
         "test_X_val_in_fit": HELD_OUT,
         "test_X_val_raises_with_early_stopping_false": (
             "docs/migration/sklearn.md: other rows are watched without early stopping, too"
         ),
-        "test_dataframe_categorical_results_same_as_ndarray": PRIVATE,
+        "test_dataframe_categorical_results_same_as_ndarray": (
+            "docs/migration/sklearn.md: numbers that come as text are refused"
+        ),
         "test_dataframe_categorical_errors": LEVELS,
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_warm_start": {
