@@ -52,6 +52,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Added to the curvature of each leaf, which makes its value smaller.
     subsample : float, default=1.0
         The chance of a row to take part in a round.
+    oob_score : bool, default=False
+        Whether to note the loss of the rows that each round leaves out, for `oob_scores_` and
+        `oob_improvement_`. It takes a look at all predictions a round.
     colsample_bytree : float, default=1.0
         The share of the features that a tree may test.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
@@ -94,7 +97,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     random_state : int, RandomState or None, default=None
         The seed of the samples.
     verbose : int, default=0
-        Whether to show how far the fit has come and how long it will take.
+        1 prints a table of rounds with the loss of the rows that they see, what it fell by out of
+        bag where rows are left out, and the time left, more seldom the more rounds there are; 2
+        prints every round. Where the loss is a function, a line tells how far the fit has come.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -111,6 +116,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     validation_score_ : ndarray of shape (n_rounds,)
         The mean loss on other rows after each round, or what `scoring` says of them, where there
         are such rows.
+    oob_scores_, oob_improvement_ : ndarray of shape (n_rounds,), oob_score_ : float
+        With `oob_score`, the mean loss of the rows that each round has left out, what it has
+        fallen by since the round before, and the last of these losses. A round that leaves out
+        none has NaN, and rounds of an earlier fit that noted nothing have 0.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
@@ -143,6 +152,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
+        oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
         monotonic_cst: Any = None,
@@ -176,6 +186,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.min_split_gain = min_split_gain
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.oob_score = oob_score
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst

@@ -401,13 +401,18 @@ class GradientBoosting(Stopping):
         )
         watch, sums = self._watch(run, rounds, is_held_out, order)
         run.watch = watch
+        run.ledger = ledger = self._ledger(run, rounds)
         number = len(run.kept) // run.trees_a_step
         while number < self.n_estimators and not (watch is not None and watch.has_ended):
             # Who watches looks at the predictions after each round.
-            most = self.n_estimators - number if watch is None else 1
+            most = self.n_estimators - number if watch is None and ledger is None else 1
+            if ledger is not None:
+                ledger.before(number)
             for trees in rounds.some(number, most):
                 run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
                 error = None if watch is None else watch.after(sums(trees))
+                if ledger is not None:
+                    ledger.after()
                 number += 1
                 for tree in trees:
                     yield Member(tree), error

@@ -173,7 +173,7 @@ class Rounds:
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
-        takes_part = self._sample(number)
+        takes_part = self.sample(number)
         trees, steps = [], []
         for output, slopes in enumerate(self._slopes(takes_part)):
             grown, rules = self._grow(slopes, tree=number * SPAN + output)
@@ -190,7 +190,7 @@ class Rounds:
                 self.backend.renew(self.margins, output, rows, by_node)
         return trees
 
-    def _sample(self, number: int) -> HostArray | None:
+    def sample(self, number: int) -> HostArray | None:
         """The rows that a round sees; None for all. Where none would be drawn, it sees all."""
         share = self.recipe.row_share
         if share == 1.0:
@@ -205,7 +205,7 @@ class Rounds:
 
     def _samples(self, numbers: list[int]) -> HostArray | None:
         """The same of some rounds, (rounds, rows)."""
-        samples = [self._sample(number) for number in numbers]
+        samples = [self.sample(number) for number in numbers]
         if all(sample is None for sample in samples):
             return None
         everyone = np.ones(len(self.y), np.bool_)

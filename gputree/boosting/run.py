@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss
 from gputree.boosting.watch import Watch
@@ -33,6 +34,8 @@ class BoostRun(Run):
     is_weighted: bool = False  # whether those that are watched have weights
     patience: int | None = None  # the rounds without progress that end a fit; None: it never does
     watch: Watch | None = None
+    ledger: Ledger | None = None
+    table: LossTable | None = None  # that is shown while trees grow
 
     @property
     def stops(self) -> bool:

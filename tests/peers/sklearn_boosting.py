@@ -57,6 +57,7 @@ class Hist(Translated):
 
     min_child_weight = 1e-3
     subsample = 1.0
+    oob_score = False
     n_estimators = property(lambda self: self.max_iter)
     _random_seed = property(lambda self: self._seed)
 
@@ -131,6 +132,7 @@ class Classic(Translated):
     class_weight = None
     categorical_features = None
     scoring = "loss"
+    oob_score = property(lambda self: self.subsample < 1.0)
     n_estimators_ = property(lambda self: self.n_iter_)
 
     def fit(self, X, y, sample_weight=None, monitor=None):
