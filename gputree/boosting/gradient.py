@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
+from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
 from gputree.boosting.model import GradientBoosting
 from gputree.data.kinds import CategoricalFeatures
@@ -41,6 +42,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The largest depth of a tree.
     max_leaf_nodes : int or None, default=None
         With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+    min_samples_split : int or float, default=2
+        The least number of rows in a node that is split; a float is a share of all. More than 2
+        takes some more time.
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time.
     min_child_weight : float, default=1.0
@@ -66,6 +70,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Which features may be tested on one path from a root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
         Weights of the classes.
+    init : estimator, 'zero' or None, default=None
+        What predictions begin with: the best constant, 0, or the log-odds of an estimator that
+        is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
+        neither exported nor explained, which tell of trees alone.
     early_stopping : bool or 'auto', default=False
         Whether to stop when other rows are not predicted better any more: those given to `fit`, or
         a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
@@ -109,6 +117,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The labels, sorted.
     n_iter_ : int
         The number of rounds.
+    init_ : estimator or None
+        The fitted `init`, where it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
         The trees, round by round, made when asked for.
     feature_importances_ : ndarray of shape (n_features,)
@@ -147,6 +157,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int = 1,
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,
@@ -158,6 +169,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,
+        init: Any = None,
         early_stopping: bool | str = False,
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
@@ -181,6 +193,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_split_gain = min_split_gain
@@ -192,6 +205,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.class_weight = class_weight
+        self.init = init
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -254,6 +268,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
             return np.repeat(self.classes_, raw.shape[1])
         place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
         return self.classes_[place]
+
+    def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
+        return log_odds(init, X, len(learned["classes_"]))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_init(self.init, "predict_proba", type(self).__name__)
 
     def _n_outputs(self, learned: dict[str, Any]) -> int:
         n_classes = len(learned["classes_"])

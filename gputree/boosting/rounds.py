@@ -55,6 +55,7 @@ class Recipe:
     weight_exponent: int = 0
     max_depth: int | None = 6
     max_leaves: int | None = None
+    min_rows_split: int = 2
     min_rows_leaf: int = 1
     min_child_weight: float = 1.0
     min_gain: float = 0.0
@@ -116,6 +117,8 @@ class Rounds:
         recipe, loss, n_features = self.recipe, self.loss, len(self.bins.features)
         is_plain = self.refine is None and recipe.constraints is None
         is_plain &= recipe.subset_method == "auto"
+        # Whoever has two leaves of so many rows has enough to split.
+        is_plain &= recipe.min_rows_split <= max(2, 2 * recipe.min_rows_leaf)
         if not (isinstance(loss, Loss) and is_plain and self.backend.grows_whole):
             return None
         rules = BoostRules(
@@ -218,7 +221,7 @@ class Rounds:
     def _slopes(self, takes_part: HostArray | None) -> Iterator[Slopes]:
         loss: Loss | Given
         loss = self.loss if isinstance(self.loss, Loss) else Given(*self.loss(self.predictions()))
-        counts_rows = self.recipe.min_rows_leaf > 1
+        counts_rows = self.recipe.min_rows_leaf > 1 or self.recipe.min_rows_split > 2
         return self.backend.slopes(self.margins, loss, takes_part, counts_rows=counts_rows)
 
     def _grow(self, slopes: Slopes, tree: int) -> tuple[Grown, Rules]:
@@ -247,6 +250,7 @@ class Rounds:
             criterion=SQUARED_ERROR,
             max_depth=recipe.max_depth,
             max_leaves=recipe.max_leaves,
+            min_rows_split=recipe.min_rows_split,
             min_rows_leaf=recipe.min_rows_leaf,
             min_weight_leaf=max(1, int(least)),
             min_score=_shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),

@@ -66,6 +66,16 @@ class Stopping(Ensemble):
         """The last of `oob_scores_`."""
         return float(self.oob_scores_[-1])
 
+    def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
+        """What a model that boosting begins with adds to predictions, (outputs, rows)."""
+        raise NotImplementedError
+
+    def _go_on(self, raw: HostArray, X: Any, learned: dict[str, Any] | None = None) -> HostArray:
+        """Sums of trees, with what the model begins with where that is no constant."""
+        learned = vars(self) if learned is None else learned
+        init = learned.get("init_")
+        return raw if init is None else raw + self._begun(init, X, learned)
+
     def _left_out(self, which: int) -> HostArray:
         if getattr(self, "_out_of_bag", None) is None:
             raise AttributeError(
@@ -150,7 +160,7 @@ class Stopping(Ensemble):
         `order` is one of the rows by what they hold.
         """
         if run.validation is None and not run.stops:
-            return None, Sums(run.growing.backend, [], run.start).add
+            return None, Sums(run.growing.backend, [], run.start[:, None]).add
         if run.validation is not None:
             table, y, weight = run.validation
             tables, row = [table], np.arange(len(y))
@@ -166,7 +176,10 @@ class Stopping(Ensemble):
             y, weight = run.target[row], counted(run.weight, run.target)[row]
             tables = held_out_rows(run.growing.dataset, is_watched) if run.kept else []
         watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))
-        sums = Sums(run.growing.backend, tables, run.start)
+        first = np.tile(run.start[:, None], (1, len(row)))
+        if run.learned["init_"] is not None:
+            first = self._go_on(first, _safe_indexing(run.X, row), run.learned)
+        sums = Sums(run.growing.backend, tables, first)
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
             watch.after(sums.add(trees))
         if run.validation is not None:

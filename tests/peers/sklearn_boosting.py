@@ -58,6 +58,8 @@ class Hist(Translated):
     min_child_weight = 1e-3
     subsample = 1.0
     oob_score = False
+    init = None
+    min_samples_split = 2
     n_estimators = property(lambda self: self.max_iter)
     _random_seed = property(lambda self: self._seed)
 
@@ -137,10 +139,8 @@ class Classic(Translated):
 
     def fit(self, X, y, sample_weight=None, monitor=None):
         """Fit, with the names of GradientBoosting*."""
-        for name in ("init", "criterion", "min_samples_split"):
-            default = inspect.signature(type(self)).parameters[name].default
-            if getattr(self, name) != default:
-                raise TypeError(f"gputree's gradient boosting has no parameter {name!r}")
+        if self.criterion != inspect.signature(type(self)).parameters["criterion"].default:
+            raise TypeError("gputree's gradient boosting has no parameter 'criterion'")
         patience = self.n_iter_no_change
         self.early_stopping = patience is not None
         self.n_iter_no_change = patience or 1

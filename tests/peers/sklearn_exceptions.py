@@ -18,9 +18,6 @@ REFUSALS = {
     r"y should be a 1d array, got an array of shape": (
         "docs/migration/sklearn.md: a classifier has one output"
     ),
-    r"gradient boosting has no parameter '(init|min_samples_split)'": (
-        "docs/migration/sklearn.md: no init but the best constant, and other bounds of leaves"
-    ),
 }
 
 PRIVATE = "asks for a private attribute or a compiled class of scikit-learn"
@@ -85,7 +82,7 @@ EXCEPTIONS = {
         "test_recursion_decision_function": RECURSION,
         "test_partial_dependence_easy_target": LEAVES,
         "test_partial_dependence_error": RECURSION,
-        "test_warning_recursion_non_constant_init": "docs/migration/sklearn.md: no init",
+        "test_warning_recursion_non_constant_init": RECURSION,
         "test_partial_dependence_sample_weight_of_fitted_estimator": RECURSION,
     },
     "sklearn.ensemble.tests.test_gradient_boosting": {
