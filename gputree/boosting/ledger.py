@@ -81,8 +81,8 @@ class LossTable(Progress):
         number = self.n_done // self._n_outputs
         left = self.seconds_left
         time_left = f"{left / 60.0:.2f}m" if left > 60.0 else f"{left:.2f}s"
-        losses = (self.ledger.train[number - 1], self.ledger.improvement[number - 1])
-        print(self._line(str(number), *(f"{loss:.4f}" for loss in losses), time_left))
+        train, fallen = self.ledger.train[number - 1], self.ledger.improvement[number - 1]
+        print(self._line(str(number), f"{train:.4f}", f"{fallen:.4f}", time_left))
         if not self._all_rounds and done >= self._every * OFTEN:
             self._every *= OFTEN
 

@@ -61,10 +61,14 @@ def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Nam
 
 def for_classes(n_classes: int, name: str = "log_loss") -> Named:
     """The deviance of two classes or of several, or the exponential loss of two."""
-    most = LARGEST_LOG_STEP
     if name == "exponential":
-        start, mean, slopes = _at_log_odds, _exponential, _exponential_slopes
-        return Named(Loss("squared"), start, mean, most_step=most, slopes=slopes)
+        return Named(
+            Loss("squared"),
+            _at_log_odds,
+            _exponential,
+            most_step=LARGEST_LOG_STEP,
+            slopes=_exponential_slopes,
+        )
     if n_classes <= 2:
         return Named(Loss("logistic"), _at_log_odds, _logistic, most_step=LARGEST_LOG_STEP)
     # Only differences of logits count, so the steps of all of them sum to 0: along such steps the

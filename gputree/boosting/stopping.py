@@ -72,9 +72,9 @@ class Stopping(Ensemble):
 
     def _go_on(self, raw: HostArray, X: Any, learned: dict[str, Any] | None = None) -> HostArray:
         """Sums of trees, with what the model begins with where that is no constant."""
-        learned = vars(self) if learned is None else learned
-        init = learned.get("init_")
-        return raw if init is None else raw + self._begun(init, X, learned)
+        known = dict(vars(self)) if learned is None else learned
+        init = known.get("init_")
+        return raw if init is None else raw + self._begun(init, X, known)
 
     def _left_out(self, which: int) -> HostArray:
         if getattr(self, "_out_of_bag", None) is None:

@@ -55,7 +55,6 @@ EXCEPTIONS = {
     "sklearn.tree.tests.test_monotonic_tree": {},
     "sklearn.ensemble.tests.test_forest": {
         "test_importances": WEIGHTS,
-        "test_forest_classifier_oob": DRAWS,
         "test_forest_multioutput_integral_regression_target": PRIVATE,
         "test_distribution": "docs/migration/sklearn.md: nodes are numbered breadth-first",
         "test_class_weight_errors": "docs/migration/sklearn.md: a classifier has one output",
