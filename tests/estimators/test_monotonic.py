@@ -71,6 +71,15 @@ def test_extra_trees_draw_no_split_against_a_constraint(table):
     assert not is_kept(lambda rows: free.predict_proba(rows)[:, 1], X)
 
 
+def test_what_only_falls_is_not_split_where_it_may_only_rise(table):
+    X = table[0][:, :1]
+    options = {"splitter": "random", "random_state": 0}
+    rising = gputree.DecisionTreeRegressor(monotonic_cst=[1], **options).fit(X, -X[:, 0])
+    falling = gputree.DecisionTreeRegressor(monotonic_cst=[-1], **options).fit(X, -X[:, 0])
+    assert rising.get_n_leaves() == 1
+    assert falling.get_n_leaves() > 10
+
+
 def test_a_constraint_that_nothing_breaks_changes_no_draw(table):
     X, y = table
     X = np.column_stack([X, np.zeros(len(X))])
