@@ -102,8 +102,8 @@ class Hist(Translated):
 def predictor(tree, levels):
     """A tree with the names of those of HistGradientBoosting*."""
     nodes = tree.tree_
-    return SimpleNamespace(
-        raw_left_cat_bitsets=left_categories(tree.nodes_, levels),
+    return Predictor(
+        split=(tree.nodes_, levels),
         nodes=np.rec.fromarrays(
             [nodes.value.ravel(), nodes.feature, nodes.threshold, nodes.children_left],
             names="value, feature_idx, num_threshold, left",
@@ -113,8 +113,16 @@ def predictor(tree, levels):
     )
 
 
+class Predictor(SimpleNamespace):
+    """What is looked up in such a tree."""
+
+    @property
+    def raw_left_cat_bitsets(self):
+        return left_categories(*self.split)
+
+
 def left_categories(nodes, levels):
-    """The categories that go left at each node that tests some, as bits of eight words."""
+    """The numbers that go left at each node that tests categories, as bits of eight words."""
     found = []
     for node in np.flatnonzero(nodes.category_start >= 0):
         own = levels[nodes.feature[node]]
