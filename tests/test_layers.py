@@ -30,7 +30,7 @@ BOOSTED = {
     *FOUNDATION,
     *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),
     *("gputree.ensembles", "gputree.estimators", "gputree.formulas", "gputree.prediction"),
-    *("gputree.export.plan", "gputree.sampling", "gputree.tree"),
+    *("gputree.export.plan", "gputree.progress", "gputree.sampling", "gputree.tree"),
 }
 MAY_IMPORT = {
     "gputree.kernels": set(),
@@ -81,7 +81,7 @@ MAY_IMPORT = {
     "gputree.boosting": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data", "gputree.growth", "gputree.tree"),
-        *("gputree.formulas", "gputree.kernels.criteria", "gputree.sampling"),
+        *("gputree.formulas", "gputree.kernels.criteria", "gputree.sampling", "gputree.progress"),
     },
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.run": BOOSTED,

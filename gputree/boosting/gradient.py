@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
+from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
 from gputree.boosting.model import GradientBoosting
 from gputree.data.kinds import CategoricalFeatures
@@ -29,17 +30,21 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     ----------
     n_estimators : int, default=100
         The number of rounds.
-    loss : 'log_loss' or function, default='log_loss'
-        'log_loss' is the deviance. A function of y, the numbers of the classes, and the predictions
-        so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the slope and
-        the curvature of a loss, each of the shape of the predictions, and as a third, if it is to
-        be watched by early stopping, the loss of each row; trees then start from 0.
+    loss : 'log_loss', 'exponential' or function, default='log_loss'
+        'log_loss' is the deviance; 'exponential' is the loss of AdaBoost, for two classes, at half
+        the log-odds that the trees add up to. A function of y, the numbers of the classes, and the
+        predictions so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the
+        slope and the curvature of a loss, each of the shape of the predictions, and as a third, if
+        it is to be watched by early stopping, the loss of each row; trees then start from 0.
     learning_rate : float, default=0.1
         What the values of leaves are multiplied by.
     max_depth : int or None, default=6
         The largest depth of a tree.
     max_leaf_nodes : int or None, default=None
         With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+    min_samples_split : int or float, default=2
+        The least number of rows in a node that is split; a float is a share of all. More than 2
+        takes some more time.
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time.
     min_child_weight : float, default=1.0
@@ -51,6 +56,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Added to the curvature of each leaf, which makes its value smaller.
     subsample : float, default=1.0
         The chance of a row to take part in a round.
+    oob_score : bool, default=False
+        Whether to note the loss of the rows that each round leaves out, for `oob_scores_` and
+        `oob_improvement_`. It takes a look at all predictions a round.
     colsample_bytree : float, default=1.0
         The share of the features that a tree may test.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
@@ -62,6 +70,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Which features may be tested on one path from a root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
         Weights of the classes.
+    init : estimator, 'zero' or None, default=None
+        What predictions begin with: the best constant, 0, or the log-odds of an estimator that
+        is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
+        neither exported nor explained, which tell of trees alone.
     early_stopping : bool or 'auto', default=False
         Whether to stop when other rows are not predicted better any more: those given to `fit`, or
         a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
@@ -93,7 +105,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     random_state : int, RandomState or None, default=None
         The seed of the samples.
     verbose : int, default=0
-        Whether to show how far the fit has come and how long it will take.
+        1 prints a table of rounds with the loss of the rows that they see, what it fell by out of
+        bag where rows are left out, and the time left, more seldom the more rounds there are; 2
+        prints every round. Where the loss is a function, a line tells how far the fit has come.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -103,6 +117,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The labels, sorted.
     n_iter_ : int
         The number of rounds.
+    init_ : estimator or None
+        The fitted `init`, where it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
         The trees, round by round, made when asked for.
     feature_importances_ : ndarray of shape (n_features,)
@@ -110,6 +126,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     validation_score_ : ndarray of shape (n_rounds,)
         The mean loss on other rows after each round, or what `scoring` says of them, where there
         are such rows.
+    oob_scores_, oob_improvement_ : ndarray of shape (n_rounds,), oob_score_ : float
+        With `oob_score`, the mean loss of the rows that each round has left out, what it has
+        fallen by since the round before, and the last of these losses. A round that leaves out
+        none has NaN, and rounds of an earlier fit that noted nothing have 0.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
@@ -127,7 +147,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     (20, 60)
     """
 
-    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss",)
+    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss", "exponential")
 
     def __init__(
         self,
@@ -137,16 +157,19 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int = 1,
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
+        oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,
+        init: Any = None,
         early_stopping: bool | str = False,
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
@@ -170,16 +193,19 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_split_gain = min_split_gain
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.oob_score = oob_score
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.class_weight = class_weight
+        self.init = init
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -243,6 +269,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
         return self.classes_[place]
 
+    def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
+        return log_odds(init, X, len(learned["classes_"]))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_init(self.init, "predict_proba", type(self).__name__)
+
     def _n_outputs(self, learned: dict[str, Any]) -> int:
         n_classes = len(learned["classes_"])
         return n_classes if n_classes > 2 else 1
@@ -271,7 +304,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return place.astype(np.float64)
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
-        return for_classes(len(learned["classes_"]))
+        n_classes = len(learned["classes_"])
+        if self.loss == "exponential" and n_classes > 2:
+            raise ValueError(
+                "loss='exponential' is only suitable for a binary classification problem, and y "
+                f"has {n_classes} classes; use loss='log_loss'"
+            )
+        return for_classes(n_classes, self.loss)
 
     def _restore_target(self, header: dict[str, Any]) -> None:
         self.classes_ = model_file.read_labels(header)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
+from gputree.boosting.init import amounts, check_init
 from gputree.boosting.losses import Named, for_numbers
 from gputree.boosting.model import GradientBoosting
 from gputree.data.kinds import CategoricalFeatures
@@ -45,6 +46,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The largest depth of a tree.
     max_leaf_nodes : int or None, default=None
         With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+    min_samples_split : int or float, default=2
+        The least number of rows in a node that is split; a float is a share of all. More than 2
+        takes some more time.
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
         'gamma', functions and where rows have weights.
@@ -58,6 +62,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
     subsample : float, default=1.0
         The chance of a row to take part in a round.
+    oob_score : bool, default=False
+        Whether to note the loss of the rows that each round leaves out, for `oob_scores_` and
+        `oob_improvement_`. It takes a look at all predictions a round.
     colsample_bytree : float, default=1.0
         The share of the features that a tree may test.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
@@ -67,6 +74,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         searched on the host then, which takes longer.
     interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
         Which features may be tested on one path from a root to a leaf.
+    init : estimator, 'zero' or None, default=None
+        What predictions begin with: the best constant, 0, or the predictions of an estimator that
+        is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
+        neither exported nor explained, which tell of trees alone.
     early_stopping : bool or 'auto', default=False
         Whether to stop when other rows are not predicted better any more: those given to `fit`, or
         a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
@@ -98,7 +109,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     random_state : int, RandomState or None, default=None
         The seed of the samples.
     verbose : int, default=0
-        Whether to show how far the fit has come and how long it will take.
+        1 prints a table of rounds with the loss of the rows that they see, what it fell by out of
+        bag where rows are left out, and the time left, more seldom the more rounds there are; 2
+        prints every round. Where the loss is a function, a line tells how far the fit has come.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeRegressor`.
 
@@ -106,6 +119,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     ----------
     n_iter_ : int
         The number of rounds.
+    init_ : estimator or None
+        The fitted `init`, where it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
         The trees, made when asked for.
     feature_importances_ : ndarray of shape (n_features,)
@@ -113,6 +128,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     validation_score_ : ndarray of shape (n_rounds,)
         The mean loss on other rows after each round, or what `scoring` says of them, where there
         are such rows.
+    oob_scores_, oob_improvement_ : ndarray of shape (n_rounds,), oob_score_ : float
+        With `oob_score`, the mean loss of the rows that each round has left out, what it has
+        fallen by since the round before, and the last of these losses. A round that leaves out
+        none has NaN, and rounds of an earlier fit that noted nothing have 0.
     fit_report_ : FitReport
         Where the fit ran and why, seconds a phase, rows, peak bytes.
     n_features_in_, feature_names_in_, missing_, backend_, device_
@@ -146,15 +165,18 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
         min_samples_leaf: int = 1,
         min_child_weight: float = 20.0,
         min_split_gain: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
+        oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        init: Any = None,
         early_stopping: bool | str = False,
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
@@ -179,15 +201,18 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_split_gain = min_split_gain
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.oob_score = oob_score
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.init = init
         self.early_stopping = early_stopping
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -224,6 +249,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         parameters.open_share("alpha", self.alpha)
+        check_init(self.init, "predict", type(self).__name__)
+
+    def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
+        return amounts(init, X, is_log=self.loss in LOGARITHMIC)
 
     def _read_target(
         self, y: Any, n_rows: int, weight: HostArray | None

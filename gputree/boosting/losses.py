@@ -59,8 +59,16 @@ def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Nam
     return Named(Loss("poisson"), _at_log_mean, _poisson, most_step=LARGEST_LOG_STEP)
 
 
-def for_classes(n_classes: int) -> Named:
-    """The deviance of two classes, or of several."""
+def for_classes(n_classes: int, name: str = "log_loss") -> Named:
+    """The deviance of two classes or of several, or the exponential loss of two."""
+    if name == "exponential":
+        return Named(
+            Loss("squared"),
+            _at_log_odds,
+            _exponential,
+            most_step=LARGEST_LOG_STEP,
+            slopes=_exponential_slopes,
+        )
     if n_classes <= 2:
         return Named(Loss("logistic"), _at_log_odds, _logistic, most_step=LARGEST_LOG_STEP)
     # Only differences of logits count, so the steps of all of them sum to 0: along such steps the
@@ -187,6 +195,24 @@ def _gamma_slopes(y: HostArray) -> Objective:
 def _ratio(y: HostArray, raw: HostArray) -> HostArray:
     """How many times the target is what is predicted."""
     return np.minimum(y * LOSSES.exp(-raw[0]), LARGEST_TARGET)
+
+
+def _exponential(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    return average(_wrongness(y, raw), weight)
+
+
+def _exponential_slopes(y: HostArray) -> Objective:
+    def slopes(raw: HostArray) -> tuple[HostArray, HostArray]:
+        wrong = _wrongness(y, raw)[None, :]
+        return np.where(y > 0.0, -0.5, 0.5) * wrong, 0.25 * wrong
+
+    return slopes
+
+
+def _wrongness(y: HostArray, raw: HostArray) -> HostArray:
+    """The exponential of half the log-odds that a row's own class is short of."""
+    short = np.where(y > 0.0, -0.5, 0.5) * raw[0]
+    return np.minimum(LOSSES.exp(short), LARGEST_TARGET)
 
 
 def _logistic(y: HostArray, weight: HostArray, raw: HostArray) -> float:

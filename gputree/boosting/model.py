@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
 from gputree.boosting.rounds import Objective, Recipe, Rounds
@@ -49,7 +50,9 @@ class GradientBoosting(Stopping):
     learning_rate: float
     max_depth: int | None
     max_leaf_nodes: int | None
+    min_samples_split: int | float
     min_samples_leaf: int
+    init: Any
     min_child_weight: float
     min_split_gain: float
     l2_regularization: float
@@ -123,7 +126,7 @@ class GradientBoosting(Stopping):
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
         run.patience = self._patience(dataset.n_rows, X_val is not None)
-        run.X = X if X_val is None else X_val
+        run.given, run.X = (X, given), X if X_val is None else X_val
         run.is_weighted = (weight if X_val is None else sample_weight_val) is not None
         run.trees_a_step = self._n_outputs(learned)
         run.learned |= learned
@@ -214,19 +217,19 @@ class GradientBoosting(Stopping):
         target = self._validation_target(y, table.n_rows, learned)
         weight = counted(read_weights(sample_weight, table.n_rows), target)
         named = self._loss_of(target, weight, learned)
-        for raw in self._staged_raw(table):
+        for raw in self._staged_raw(X):
             yield named.mean(target, weight, raw)
 
     def _raw(self, X: Any) -> HostArray:
         """What the trees add up to, (outputs, rows)."""
         table = self._table(X)
         found = sum_leaves(self._backend_for(table), self._stack(), table, self._start)
-        return np.ascontiguousarray(found.T)
+        return self._go_on(np.ascontiguousarray(found.T), X)
 
     def _staged_raw(self, X: Any) -> Iterator[HostArray]:
         """The same of the first one, two, ... rounds."""
         table = self._table(X)
-        raw = np.tile(self._start[:, None], (1, table.n_rows))
+        raw = self._go_on(np.tile(self._start[:, None], (1, table.n_rows)), X)
         backend = self._backend_for(table)
         for at, member in enumerate(self._members):
             output = at % len(self._start)
@@ -238,11 +241,21 @@ class GradientBoosting(Stopping):
         columns = [at % len(self._start) for at in range(len(self._members))]
         return self._members.stack(lambda tree: tree.value, columns)
 
+    def _refuse_init(self, what: str) -> None:
+        init = getattr(self, "init_", None)
+        if init is not None:
+            raise ValueError(
+                f"{what} tells of trees alone, and this model begins with another one, "
+                f"init={type(init).__name__}(...); use init=None, or pickle to keep it"
+            )
+
     def _added_up(self) -> tuple[Stack, HostArray]:
+        self._refuse_init("an explanation")
         return self._stack(), self._start
 
     def _plan(self) -> Plan:
         check_is_fitted(self)
+        self._refuse_init("an export")
         trees = tuple(member.tree for member in self._members)
         return Plan(
             type(self).__name__,
@@ -272,6 +285,7 @@ class GradientBoosting(Stopping):
         return DecisionTreeRegressor(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             missing=self.missing,
@@ -337,6 +351,7 @@ class GradientBoosting(Stopping):
             weight_exponent=run.weight_exponent,
             max_depth=self.max_depth,
             max_leaves=self.max_leaf_nodes,
+            min_rows_split=growing.rules.min_rows_split,
             min_rows_leaf=self.min_samples_leaf,
             min_child_weight=run.weighed(float(self.min_child_weight) / bend),
             min_gain=run.weighed(float(self.min_split_gain) * bend),
@@ -385,6 +400,8 @@ class GradientBoosting(Stopping):
         is_held_out = self._held_out(run, order)
         inside = None if is_held_out is None else ~is_held_out
         raw, run.start = self._first_sums(run, inside)
+        run.learned["init_"] = self._fitted_init(run, inside)
+        raw = self._go_on(raw, run.given[0], run.learned)
         run.learned["_start"] = run.start
         rounds = Rounds(
             backend,
@@ -401,13 +418,18 @@ class GradientBoosting(Stopping):
         )
         watch, sums = self._watch(run, rounds, is_held_out, order)
         run.watch = watch
+        run.ledger = ledger = self._ledger(run, rounds)
         number = len(run.kept) // run.trees_a_step
         while number < self.n_estimators and not (watch is not None and watch.has_ended):
             # Who watches looks at the predictions after each round.
-            most = self.n_estimators - number if watch is None else 1
+            most = self.n_estimators - number if watch is None and ledger is None else 1
+            if ledger is not None:
+                ledger.before(number)
             for trees in rounds.some(number, most):
                 run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
                 error = None if watch is None else watch.after(sums(trees))
+                if ledger is not None:
+                    ledger.after()
                 number += 1
                 for tree in trees:
                     yield Member(tree), error
@@ -433,12 +455,28 @@ class GradientBoosting(Stopping):
         y = run.target
         if inside is not None:
             y, weight = y[inside], weight[inside]
-        start = run.named.start(y[weight > 0], weight[weight > 0])
+        start = np.zeros(run.trees_a_step)
+        if self.init is None:
+            start = run.named.start(y[weight > 0], weight[weight > 0])
         return np.tile(start[:, None], (1, dataset.n_rows)), start
+
+    def _fitted_init(self, run: BoostRun, inside: HostArray | None) -> Any:
+        """The model that a run begins with; None for a constant."""
+        if run.kept:
+            return getattr(self, "init_", None)
+        if not is_model(self.init):
+            return None
+        weight = None if run.weight is None else np.ldexp(run.weight, run.weight_exponent)
+        return fitted_init(self.init, *run.given, weight, inside)
 
     # Files.
 
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        self._refuse_init("a file")  # before the parameters are written, which hold it
+        return super()._file_parts()
+
     def _extras(self) -> dict[str, HostArray]:
+        self._refuse_init("a file")
         return {"start": self._start}
 
     def _restore_extras(self, arrays: dict[str, HostArray]) -> None:

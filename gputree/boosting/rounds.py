@@ -55,6 +55,7 @@ class Recipe:
     weight_exponent: int = 0
     max_depth: int | None = 6
     max_leaves: int | None = None
+    min_rows_split: int = 2
     min_rows_leaf: int = 1
     min_child_weight: float = 1.0
     min_gain: float = 0.0
@@ -116,6 +117,8 @@ class Rounds:
         recipe, loss, n_features = self.recipe, self.loss, len(self.bins.features)
         is_plain = self.refine is None and recipe.constraints is None
         is_plain &= recipe.subset_method == "auto"
+        # Whoever has two leaves of so many rows has enough to split.
+        is_plain &= recipe.min_rows_split <= max(2, 2 * recipe.min_rows_leaf)
         if not (isinstance(loss, Loss) and is_plain and self.backend.grows_whole):
             return None
         rules = BoostRules(
@@ -173,7 +176,7 @@ class Rounds:
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
-        takes_part = self._sample(number)
+        takes_part = self.sample(number)
         trees, steps = [], []
         for output, slopes in enumerate(self._slopes(takes_part)):
             grown, rules = self._grow(slopes, tree=number * SPAN + output)
@@ -190,7 +193,7 @@ class Rounds:
                 self.backend.renew(self.margins, output, rows, by_node)
         return trees
 
-    def _sample(self, number: int) -> HostArray | None:
+    def sample(self, number: int) -> HostArray | None:
         """The rows that a round sees; None for all. Where none would be drawn, it sees all."""
         share = self.recipe.row_share
         if share == 1.0:
@@ -205,7 +208,7 @@ class Rounds:
 
     def _samples(self, numbers: list[int]) -> HostArray | None:
         """The same of some rounds, (rounds, rows)."""
-        samples = [self._sample(number) for number in numbers]
+        samples = [self.sample(number) for number in numbers]
         if all(sample is None for sample in samples):
             return None
         everyone = np.ones(len(self.y), np.bool_)
@@ -218,7 +221,7 @@ class Rounds:
     def _slopes(self, takes_part: HostArray | None) -> Iterator[Slopes]:
         loss: Loss | Given
         loss = self.loss if isinstance(self.loss, Loss) else Given(*self.loss(self.predictions()))
-        counts_rows = self.recipe.min_rows_leaf > 1
+        counts_rows = self.recipe.min_rows_leaf > 1 or self.recipe.min_rows_split > 2
         return self.backend.slopes(self.margins, loss, takes_part, counts_rows=counts_rows)
 
     def _grow(self, slopes: Slopes, tree: int) -> tuple[Grown, Rules]:
@@ -247,6 +250,7 @@ class Rounds:
             criterion=SQUARED_ERROR,
             max_depth=recipe.max_depth,
             max_leaves=recipe.max_leaves,
+            min_rows_split=recipe.min_rows_split,
             min_rows_leaf=recipe.min_rows_leaf,
             min_weight_leaf=max(1, int(least)),
             min_score=_shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),

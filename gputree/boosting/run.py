@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss
 from gputree.boosting.watch import Watch
@@ -29,10 +30,13 @@ class BoostRun(Run):
     named: Named | None = None
     own: OwnLoss | None = None  # of the user
     validation: tuple[Table, HostArray, HostArray] | None = None  # rows, target, weights
-    X: Any = None  # the rows of a fit, or other ones, as they were given
+    given: tuple[Any, Any] = (None, None)  # the rows of a fit and their target, as they came
+    X: Any = None  # those rows, or other ones that are watched
     is_weighted: bool = False  # whether those that are watched have weights
     patience: int | None = None  # the rounds without progress that end a fit; None: it never does
     watch: Watch | None = None
+    ledger: Ledger | None = None
+    table: LossTable | None = None  # that is shown while trees grow
 
     @property
     def stops(self) -> bool:

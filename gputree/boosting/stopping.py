@@ -9,6 +9,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
 from gputree import sampling
+from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.run import BoostRun, counted, held_out_rows, places
 from gputree.boosting.watch import Measure, Sums, Watch
@@ -16,6 +17,7 @@ from gputree.data.dataset import Dataset
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.estimators import parameters
+from gputree.progress import Progress
 from gputree.tree.tree import Tree
 
 MANY_ROWS = 10_000  # above which early_stopping="auto" stops, as in scikit-learn
@@ -28,12 +30,15 @@ class Stopping(Ensemble):
 
     early_stopping: bool | str
     scoring: Any
+    subsample: float
     validation_fraction: float | None
     n_iter_no_change: int
     tol: float
     _start: HostArray
     _watched: list[float] | None  # losses of other rows
     _scores: list[float] | None  # or what `scoring` says of them
+    oob_score: bool
+    _out_of_bag: list[list[float]] | None  # losses of rows that rounds left out; what they fell by
 
     @property
     def validation_score_(self) -> HostArray:
@@ -46,12 +51,74 @@ class Stopping(Ensemble):
             "model has forgotten it)"
         )
 
+    @property
+    def oob_scores_(self) -> HostArray:
+        """The mean loss of the rows that each round has left out, after it; (n_rounds,)."""
+        return self._left_out(0)
+
+    @property
+    def oob_improvement_(self) -> HostArray:
+        """What that loss has fallen by since the round before; (n_rounds,)."""
+        return self._left_out(1)
+
+    @property
+    def oob_score_(self) -> float:
+        """The last of `oob_scores_`."""
+        return float(self.oob_scores_[-1])
+
+    def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
+        """What a model that boosting begins with adds to predictions, (outputs, rows)."""
+        raise NotImplementedError
+
+    def _go_on(self, raw: HostArray, X: Any, learned: dict[str, Any] | None = None) -> HostArray:
+        """Sums of trees, with what the model begins with where that is no constant."""
+        known = dict(vars(self)) if learned is None else learned
+        init = known.get("init_")
+        return raw if init is None else raw + self._begun(init, X, known)
+
+    def _left_out(self, which: int) -> HostArray:
+        if getattr(self, "_out_of_bag", None) is None:
+            raise AttributeError(
+                "losses out of bag are there after a fit with subsample below 1 and oob_score=True "
+                "(a saved model has forgotten them)"
+            )
+        assert self._out_of_bag is not None
+        return np.array(self._out_of_bag[which])
+
+    def _ledger(self, run: BoostRun, rounds: Rounds) -> Ledger | None:
+        """Who notes the losses of rounds; None where nobody asks."""
+        assert run.named is not None
+        if not self.oob_score and run.table is None:
+            return None
+        n_kept = len(run.kept) // run.trees_a_step
+        kept = getattr(self, "_out_of_bag", None) if n_kept else None
+        ledger = Ledger(rounds, run.named.mean, counted(run.weight, run.target), n_kept)
+        if kept is not None:
+            ledger.go_on_from(*kept)
+        if run.table is not None:
+            run.table.ledger, run.table.has_out_of_bag = ledger, self.subsample < 1.0
+        return ledger
+
+    def _progress(self, run: Run, n: int) -> Progress:
+        assert isinstance(run, BoostRun)
+        if not self.verbose or run.own is not None:  # whose loss may not be known
+            return super()._progress(run, n)
+        n_outputs = run.trees_a_step
+        run.table = LossTable(n, len(run.kept), n_outputs, all_rounds=self.verbose > 1)
+        return run.table
+
     def _check_stopping(self) -> None:
         parameters.truth_or("early_stopping", self.early_stopping, "auto")
         if self.validation_fraction is not None:
             parameters.open_share("validation_fraction", self.validation_fraction)
         parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
         parameters.real("tol", self.tol, 0.0)
+        parameters.truth("oob_score", self.oob_score)
+        if self.oob_score and self.subsample == 1.0:
+            raise ValueError(
+                "oob_score=True asks for rows that rounds leave out, and there are none; set "
+                "subsample below 1"
+            )
         if not self._watches_loss():
             check_scoring(self, scoring=self.scoring)
 
@@ -93,7 +160,7 @@ class Stopping(Ensemble):
         `order` is one of the rows by what they hold.
         """
         if run.validation is None and not run.stops:
-            return None, Sums(run.growing.backend, [], run.start).add
+            return None, Sums(run.growing.backend, [], run.start[:, None]).add
         if run.validation is not None:
             table, y, weight = run.validation
             tables, row = [table], np.arange(len(y))
@@ -109,7 +176,10 @@ class Stopping(Ensemble):
             y, weight = run.target[row], counted(run.weight, run.target)[row]
             tables = held_out_rows(run.growing.dataset, is_watched) if run.kept else []
         watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))
-        sums = Sums(run.growing.backend, tables, run.start)
+        first = np.tile(run.start[:, None], (1, len(row)))
+        if run.learned["init_"] is not None:
+            first = self._go_on(first, _safe_indexing(run.X, row), run.learned)
+        sums = Sums(run.growing.backend, tables, first)
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
             watch.after(sums.add(trees))
         if run.validation is not None:
@@ -139,6 +209,11 @@ class Stopping(Ensemble):
             is_loss = self._watches_loss()
             run.learned["_watched"] = errors if is_loss else None
             run.learned["_scores"] = None if is_loss else [-error for error in errors]
+        run.learned["_out_of_bag"] = None
+        if self.oob_score and run.ledger is not None:
+            n_rounds += n_kept // n
+            noted = run.ledger.out_of_bag, run.ledger.improvement
+            run.learned["_out_of_bag"] = [losses[:n_rounds] for losses in noted]
 
 
 class Scored:

@@ -18,8 +18,8 @@ class Sums:
     """What trees add up to on the rows of tables, (outputs, rows)."""
 
     def __init__(self, backend: Backend, tables: Sequence[Table], start: HostArray) -> None:
-        self._backend, self._tables = backend, tables
-        self._raw = np.tile(start[:, None], (1, sum(table.n_rows for table in tables)))
+        """`start` has what the sums begin with, (outputs, rows)."""
+        self._backend, self._tables, self._raw = backend, tables, start
 
     def add(self, trees: Sequence[Tree]) -> HostArray:
         """The sums with the trees of one more round."""

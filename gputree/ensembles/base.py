@@ -271,6 +271,11 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
             )
         return Run(growing, stem, self._seed, list(self._members))
 
+    def _progress(self, run: Run, n: int) -> Progress:
+        """What tells of the trees that are done, of so many in all."""
+        is_shown = bool(self.verbose)
+        return Progress(type(self).__name__, n, is_shown=is_shown, n_before=len(run.kept))
+
     def _fill(self, run: Run, listeners: Listeners, so_far: Callable[[], Any]) -> None:
         """Grow the trees of a run, telling of each."""
         n, n_kept = self.n_estimators * run.trees_a_step, len(run.kept)
@@ -278,7 +283,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
             setattr(run.stem, name, value)
         run.stem.missing_ = run.stem.missing
         run.stem.max_features_ = run.growing.rules.n_drawn
-        progress = Progress(type(self).__name__, n, is_shown=bool(self.verbose), n_before=n_kept)
+        progress = self._progress(run, n)
         try:
             for member, error in self._steps(run):
                 run.members.append(member)

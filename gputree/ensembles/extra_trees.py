@@ -29,6 +29,8 @@ class ExtraTreesClassifier(ForestClassifier):
         As in `RandomForestClassifier`; by default trees see all rows.
     warm_start, class_weight, ccp_alpha, max_samples, pruning, categorical_features, missing
         As in `RandomForestClassifier`.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        As in `RandomForestClassifier`; a split that is drawn against a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestClassifier`.
 
@@ -75,6 +77,7 @@ feature_names_in_, missing_, backend_, device_
         warm_start: bool = False,
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_samples: int | float | None = None,
         pruning: Any = None,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -103,6 +106,7 @@ feature_names_in_, missing_, backend_, device_
         self.warm_start = warm_start
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_samples = max_samples
         self.pruning = pruning
         self.categorical_features = categorical_features
@@ -132,6 +136,8 @@ class ExtraTreesRegressor(ForestRegressor):
         As in `RandomForestRegressor`.
     ccp_alpha, max_samples, pruning, categorical_features, missing, keep_targets
         As in `RandomForestRegressor`.
+    monotonic_cst : array-like of int, dict of name and int, or None, default=None
+        As in `RandomForestRegressor`; a split that is drawn against a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestRegressor`.
 
@@ -172,6 +178,7 @@ device_
         verbose: int = 0,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_samples: int | float | None = None,
         pruning: Any = None,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -201,6 +208,7 @@ device_
         self.verbose = verbose
         self.warm_start = warm_start
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_samples = max_samples
         self.pruning = pruning
         self.categorical_features = categorical_features

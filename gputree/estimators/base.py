@@ -278,10 +278,9 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 "criterion='entropy' with splitter='random'",
             ),
             (
-                self.monotonic_cst is not None
-                and (self.splitter == "random" or self.criterion == "gain_ratio"),
+                self.monotonic_cst is not None and self.criterion == "gain_ratio",
                 "monotonic_cst is for trees whose thresholds are searched by an impurity; use "
-                "splitter='best' and another criterion than 'gain_ratio'",
+                "another criterion than 'gain_ratio'",
             ),
             (
                 self.monotonic_cst is not None and self.missing in ("fractional", "surrogate"),

@@ -218,16 +218,37 @@ class KeptMeans(Kept):
         may = self._are_large(left, right, search)
         with np.errstate(divide="ignore", invalid="ignore"):
             if way:
-                below, above = self._means(left), self._means(right)
-                for mean in (below, above):
-                    may &= (low <= mean) & (mean <= high)
-                may &= (above - below) * way >= 0.0
+                may &= self._in_order(left, right, low, high, way)
             found = score(
                 search.criterion,
                 *(self._scored(part) for part in (left, total)),
                 *(self._weight(part) for part in (left, total)),
             )
         return np.where(may, found, NO_SPLIT)
+
+    def are_kept(
+        self, nodes: HostArray, feature: HostArray, left: HostArray, total: HostArray
+    ) -> HostArray:
+        """Which splits keep to the constraints, each of a node by a feature."""
+        way = self.constraints.monotone[feature]
+        low, high = self.low[nodes], self.high[nodes]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (way == 0) | self._in_order(left, total - left, low, high, way)
+
+    def _in_order(
+        self,
+        left: HostArray,
+        right: HostArray,
+        low: HostArray,
+        high: HostArray,
+        way: HostArray | int,
+    ) -> HostArray:
+        """Whether the means of two children are within their bounds and go a way."""
+        below, above = self._means(left), self._means(right)
+        may = np.asarray((above - below) * way >= 0.0)
+        for mean in (below, above):
+            may &= (low <= mean) & (mean <= high)
+        return may
 
     def _means(self, sums: HostArray) -> HostArray:
         return np.asarray(sums[..., 1].astype(np.float64) / self._weight(sums))

@@ -15,7 +15,8 @@ here from the sums of the node, so that it is the same on every backend.
   `missing="category"` they are a level of a nominal feature; where they are to be divided or follow
   surrogates, they have no say.
 
-The best split is taken; of equal ones that of the feature that comes first in the node's draw.
+The best split is taken; of equal ones that of the feature that comes first in the node's draw. One
+that breaks a constraint is none: another feature is tried where no other can be split.
 """
 
 from dataclasses import dataclass, fields
@@ -30,6 +31,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
 from gputree.formulas import HOST
+from gputree.growth.constraints import KeptMeans
 from gputree.runs import begins, owners, within
 from gputree.sampling import mix, shares
 
@@ -68,14 +70,24 @@ class Drawn:
 class RandomSplits:
     """Draws and scores splits for one tree."""
 
-    def __init__(self, backend: Backend, bins: Bins, channels: Channels, missing: str) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        bins: Bins,
+        channels: Channels,
+        missing: str,
+        nodes: HostArray,
+        kept: KeptMeans | None,
+    ) -> None:
+        """`nodes` are the numbers of those at each place of a frontier."""
         self.backend, self.bins, self.channels = backend, bins, channels
         self.missing = missing  # direction, category or known
+        self.nodes, self.kept = nodes, kept
         self.is_nominal = np.array([each.kind is Kind.NOMINAL for each in bins.features])
 
-    def scores(self, hist: Hist, search: RandomSearch, n_nodes: int) -> HostArray:
+    def scores(self, hist: Hist, search: RandomSearch) -> HostArray:
         """The score of each feature's split, (nodes, features); NO_SPLIT for those not tried."""
-        score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
+        score = np.full((len(self.nodes), len(self.bins.features)), NO_SPLIT)
         assert search.rank is not None
         drawn = search.rank < search.n_drawn
         self._score(hist, search, drawn, score)
@@ -178,6 +190,9 @@ class RandomSplits:
         n = np.bincount(pair, minlength=len(place))
         total, left = (_sums_of(cells[at], is_in, n) for is_in in (child != STAY, child == 0))
         score = self._score_of(search, total, left)
+        if self.kept is not None:
+            are_kept = self.kept.are_kept(self.nodes[place], feature, left, total)
+            score = np.where(are_kept, score, NO_SPLIT)
         lower, higher = codes.around(upper)
         threshold = self._threshold(value, feature, lower, higher)
         return Drawn(score, lower, higher, threshold, at, child, cells, left)

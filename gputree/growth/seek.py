@@ -24,7 +24,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import branch_bits
-from gputree.growth.constraints import Kept
+from gputree.growth.constraints import Kept, KeptMeans
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
 from gputree.growth.random_splits import RandomSearch, RandomSplits, trimmed
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
@@ -98,7 +98,7 @@ class Seeker:
             is_ordered = self.is_ordered if may_test is None else self.is_ordered & may_test
             search = replace(search, is_ordered=is_ordered)
         if isinstance(search, RandomSearch):
-            return self._random(hist, search, len(sums))
+            return self._random(hist, search, nodes)
         if self.is_rated:
             return self._rated(hist, search, sums)
         if self.kept is None:
@@ -205,11 +205,13 @@ class Seeker:
 
     # One split a feature was drawn.
 
-    def _random(self, hist: Hist, search: RandomSearch, n_nodes: int) -> Found:
-        draw = RandomSplits(self.backend, self.bins, self.channels, self.levels.missing)
-        score = draw.scores(hist, search, n_nodes)
+    def _random(self, hist: Hist, search: RandomSearch, nodes: HostArray) -> Found:
+        assert self.kept is None or isinstance(self.kept, KeptMeans)
+        missing = self.levels.missing
+        draw = RandomSplits(self.backend, self.bins, self.channels, missing, nodes, self.kept)
+        score = draw.scores(hist, search)
         feature = self._first_highest(score, search)
-        best = score[np.arange(n_nodes), feature]
+        best = score[np.arange(len(nodes)), feature]
         place = np.flatnonzero(best > NO_SPLIT)
         splits, threshold = draw.splits(hist, search, best, feature, place)
         place = place[draw.tabled(feature[place])]

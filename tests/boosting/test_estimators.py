@@ -15,6 +15,7 @@ from gputree.errors import ModelFileError
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
+SAMPLED = {"subsample": 0.5, "max_depth": 2, "learning_rate": 0.5, "random_state": 0}
 
 
 @parametrize_with_checks(
@@ -277,11 +278,73 @@ def test_a_callback_hears_of_the_loss_and_may_end_the_fit():
     assert heard == sorted(heard, reverse=True)
 
 
-def test_progress_is_shown_when_asked_for(capsys):
-    GradientBoostingClassifier(10, verbose=1).fit(*CANCER)
-    assert "10/10 trees" in capsys.readouterr().err
-    GradientBoostingClassifier(2).fit(*CANCER)
-    assert capsys.readouterr().err == ""
+def test_a_table_of_rounds_is_shown_when_asked_for(capsys):
+    model = GradientBoostingClassifier(25, verbose=1, max_depth=1).fit(*CANCER)
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split("  ")[-1].strip() == "Remaining Time"
+    assert "OOB Improve" not in header
+    assert [int(line.split()[0]) for line in lines] == [*range(1, 11), 20]
+    losses = list(model.staged_loss(*CANCER))
+    assert [line.split()[1] for line in lines[:3]] == [f"{loss:.4f}" for loss in losses[:3]]
+    GradientBoostingClassifier(2, max_depth=1).fit(*CANCER)
+    assert capsys.readouterr().out == ""
+
+
+def test_every_round_has_a_line_when_more_is_asked_for(capsys):
+    options = {"max_depth": 1, "subsample": 0.5, "warm_start": True, "random_state": 0}
+    model = GradientBoostingClassifier(3, verbose=2, oob_score=True, **options).fit(*IRIS)
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert "OOB Improve" in header
+    assert [line.split()[2] for line in lines] == [f"{each:.4f}" for each in model.oob_improvement_]
+    model.set_params(n_estimators=13).fit(*IRIS)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 10
+
+
+def test_a_line_tells_of_rounds_whose_loss_is_a_function(capsys):
+    def squares(y, raw):
+        return raw - y, np.ones(len(y))
+
+    GradientBoostingRegressor(3, loss=squares, verbose=1, max_depth=1).fit(*DIABETES)
+    shown = capsys.readouterr()
+    assert "3/3 trees" in shown.err
+    assert shown.out == ""
+
+
+def test_losses_out_of_bag_and_of_rows_seen_are_those_of_all_rows_together(capsys):
+    X, y = DIABETES
+    model = GradientBoostingRegressor(4, verbose=2, oob_score=True, **SAMPLED).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()[1:]
+    for at, loss in enumerate(model.staged_loss(X, y)):
+        n_seen = model[at].tree_.n_node_samples[0]
+        seen, left_out = n_seen * float(lines[at].split()[1]), len(y) - n_seen
+        assert loss * len(y) == pytest.approx(seen + left_out * model.oob_scores_[at], rel=1e-5)
+    assert model.oob_improvement_[1:] == pytest.approx(-np.diff(model.oob_scores_))
+    assert model.oob_score_ == model.oob_scores_[-1]
+
+
+def test_losses_out_of_bag_are_the_same_however_they_come_about():
+    X, y = DIABETES
+    model = GradientBoostingRegressor(6, oob_score=True, **SAMPLED).fit(X, y)
+    plain = GradientBoostingRegressor(6, **SAMPLED).fit(X, y)
+    assert (model.predict(X) == plain.predict(X)).all()
+    warm = GradientBoostingRegressor(4, oob_score=True, warm_start=True, **SAMPLED).fit(X, y)
+    warm.set_params(n_estimators=6).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    moved = GradientBoostingRegressor(6, oob_score=True, backend="numpy", **SAMPLED)
+    for other in (warm, moved.fit(X[order], y[order])):
+        assert (other.oob_scores_ == model.oob_scores_).all()
+        assert (other.oob_improvement_ == model.oob_improvement_).all()
+
+
+def test_losses_out_of_bag_end_with_the_rounds_of_the_model():
+    model = GradientBoostingRegressor(
+        200, oob_score=True, early_stopping=True, n_iter_no_change=3, **SAMPLED
+    ).fit(*DIABETES)
+    assert len(model.oob_scores_) == model.n_iter_ < 200
+    model.set_params(oob_score=False).fit(*DIABETES)
+    assert not hasattr(model, "oob_scores_")
+    with pytest.raises(ValueError, match="set subsample below 1"):
+        model.set_params(oob_score=True, subsample=1.0).fit(*DIABETES)
 
 
 def test_importances_are_shares_of_what_was_gained():

@@ -49,6 +49,7 @@ MODELS = {
     "squared": (lambda w: GradientBoostingRegressor(4, min_samples_leaf=3, **w), 0),
     "huber": (lambda w: GradientBoostingRegressor(3, loss="huber", **w), 0),
     "poisson": (lambda w: GradientBoostingRegressor(4, loss="poisson", **w), -1),
+    "exponential": (lambda w: GradientBoostingClassifier(4, loss="exponential", **w), 2),
     "gamma": (lambda w: GradientBoostingRegressor(4, loss="gamma", **w), -2),
     "scored": (
         lambda w: GradientBoostingClassifier(

@@ -80,6 +80,18 @@ def test_without_rows_held_out_those_of_the_trees_are_watched():
     assert model.to_bytes() == plain.to_bytes()
 
 
+def test_the_exponential_loss_is_made_small_and_predicts_log_odds():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GradientBoostingClassifier(10, loss="exponential", **QUICK).fit(X, y)
+    raw = model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1.0 / (1.0 + np.exp(-raw)))
+    losses = list(model.staged_loss(X, y))
+    assert losses[-1] == pytest.approx(np.exp(np.where(y == 1, -0.5, 0.5) * raw).mean())
+    assert losses[-1] < 0.5 * losses[0]
+    with pytest.raises(ValueError, match="only suitable for a binary classification"):
+        model.fit(X, np.arange(len(X)) % 3)
+
+
 def test_gamma_lowers_its_deviance_and_predicts_amounts():
     X, y = DIABETES
     model = GradientBoostingRegressor(10, loss="gamma", **QUICK).fit(X, y)

@@ -57,7 +57,7 @@ def test_defaults_are_scikit_learns_where_it_has_the_parameter(name):
     shared = set(ours) & set(theirs)
     assert {"n_estimators", "random_state"} <= shared
     assert {each: ours[each] for each in shared} == {each: theirs[each] for each in shared}
-    missing = set(theirs) - set(ours) - {"monotonic_cst"}
+    missing = set(theirs) - set(ours)
     assert not missing
 
 

@@ -28,7 +28,10 @@ def is_kept(predict, X):
     return True
 
 
-@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 20}, {"criterion": "poisson"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_leaf_nodes": 20}, {"criterion": "poisson"}, {"splitter": "random"}],
+)
 def test_numbers_go_the_way_they_must(table, options):
     X, y = table
     y = np.exp(y) if options.get("criterion") else y
@@ -55,6 +58,37 @@ def test_a_forest_keeps_to_what_its_trees_keep_to(table):
     assert is_kept(forest.predict, X)
 
 
+def test_extra_trees_draw_no_split_against_a_constraint(table):
+    X, y = table
+    options = {"max_features": 1, "random_state": 0}
+    kept = gputree.ExtraTreesRegressor(3, monotonic_cst=WAYS, **options).fit(X, y)
+    assert is_kept(kept.predict, X)
+    assert min(tree.get_n_leaves() for tree in kept) > 10
+    label = np.where(y > 0, "yes", "no")
+    kept = gputree.ExtraTreesClassifier(3, monotonic_cst=WAYS, **options).fit(X, label)
+    assert is_kept(lambda rows: kept.predict_proba(rows)[:, 1], X)
+    free = gputree.ExtraTreesClassifier(3, **options).fit(X, label)
+    assert not is_kept(lambda rows: free.predict_proba(rows)[:, 1], X)
+
+
+def test_what_only_falls_is_not_split_where_it_may_only_rise(table):
+    X = table[0][:, :1]
+    options = {"splitter": "random", "random_state": 0}
+    rising = gputree.DecisionTreeRegressor(monotonic_cst=[1], **options).fit(X, -X[:, 0])
+    falling = gputree.DecisionTreeRegressor(monotonic_cst=[-1], **options).fit(X, -X[:, 0])
+    assert rising.get_n_leaves() == 1
+    assert falling.get_n_leaves() > 10
+
+
+def test_a_constraint_that_nothing_breaks_changes_no_draw(table):
+    X, y = table
+    X = np.column_stack([X, np.zeros(len(X))])
+    options = {"splitter": "random", "max_features": 2, "random_state": 0}
+    free = gputree.DecisionTreeRegressor(**options).fit(X, y)
+    kept = gputree.DecisionTreeRegressor(monotonic_cst=[0, 0, 0, 1], **options).fit(X, y)
+    np.testing.assert_array_equal(kept.tree_.threshold, free.tree_.threshold)
+
+
 def test_the_tree_is_that_of_scikit_learn(table):
     X, y = table
     options = {"monotonic_cst": WAYS, "max_depth": 5}
@@ -76,7 +110,6 @@ def test_columns_may_be_named(table):
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"splitter": "random"}, "splitter='best'"),
         ({"missing": "surrogate"}, "missing='direction'"),
         ({"pruning": "cost_complexity"}, "ccp_alpha"),
         ({"monotonic_cst": [1, 0]}, "shape 2 but the input data X has 3 features"),

@@ -93,6 +93,10 @@ CASES = {
         params={"criterion": "poisson", "splitter": "random", "random_state": 3}
     ),
     "monotonic": regression(params={"monotonic_cst": [1, 1, 0, 0, 0, 0]}, has_missing=True),
+    "monotonic, drawn": regression(
+        params={"monotonic_cst": [1, -1, 0, 0, 0, 0], "splitter": "random", "random_state": 0},
+        has_missing=True,
+    ),
     "outputs": regression(n_outputs=2),
     "levels": Case(params=LEVELS, has_missing=True),
     "levels-few": Case(params=LEVELS, n_values=8, is_weighted=True),

@@ -48,6 +48,16 @@ def test_curved_losses_have_their_slopes_and_curvatures(named, y):
     assert curvature == pytest.approx(expected[1], abs=2e-3)
 
 
+def test_the_exponential_loss_has_its_slopes_and_curvatures():
+    named, y = losses.for_classes(2, "exponential"), RNG.integers(0, 2, 200).astype(np.float64)
+    slope, curvature = named.slopes(y)(RAW[None, :])
+    expected = derivatives(named.mean, y, RAW)
+    assert slope[0] == pytest.approx(expected[0], abs=1e-6)
+    assert curvature[0] == pytest.approx(expected[1], abs=2e-3)
+    far = np.full((1, 200), -2000.0)
+    assert np.isfinite(named.slopes(y)(far)).all()
+
+
 def test_softmax_has_its_slopes_and_curvatures():
     raw, y = RNG.normal(size=(3, 50)), RNG.integers(0, 3, 50).astype(np.float64)
     share = losses.shares(raw)
@@ -75,6 +85,7 @@ def test_models_start_at_the_best_constant():
     y, weight = RNG.integers(0, 2, 400).astype(np.float64), RNG.random(400)
     for named, target in (
         (losses.for_classes(2), y),
+        (losses.for_classes(2, "exponential"), y),
         (losses.for_numbers("poisson", y, weight, 0.5), y),
         (losses.for_numbers("squared_error", RAW, weight[:200], 0.5), RAW),
         (losses.for_numbers("absolute_error", RAW, weight[:200], 0.5), RAW),

@@ -57,6 +57,9 @@ class Hist(Translated):
 
     min_child_weight = 1e-3
     subsample = 1.0
+    oob_score = False
+    init = None
+    min_samples_split = 2
     n_estimators = property(lambda self: self.max_iter)
     _random_seed = property(lambda self: self._seed)
 
@@ -92,13 +95,15 @@ class Hist(Translated):
 
     @property
     def _predictors(self):
-        return [[predictor(tree) for tree in trees] for trees in self._rounds()]
+        levels = self.schema_.levels
+        return [[predictor(tree, levels) for tree in trees] for trees in self._rounds()]
 
 
-def predictor(tree):
+def predictor(tree, levels):
     """A tree with the names of those of HistGradientBoosting*."""
     nodes = tree.tree_
-    return SimpleNamespace(
+    return Predictor(
+        split=(tree.nodes_, levels),
         nodes=np.rec.fromarrays(
             [nodes.value.ravel(), nodes.feature, nodes.threshold, nodes.children_left],
             names="value, feature_idx, num_threshold, left",
@@ -106,6 +111,25 @@ def predictor(tree):
         get_max_depth=tree.get_depth,
         get_n_leaf_nodes=tree.get_n_leaves,
     )
+
+
+class Predictor(SimpleNamespace):
+    """What is looked up in such a tree."""
+
+    @property
+    def raw_left_cat_bitsets(self):
+        return left_categories(*self.split)
+
+
+def left_categories(nodes, levels):
+    """The numbers that go left at each node that tests categories, as bits of eight words."""
+    found = []
+    for node in np.flatnonzero(nodes.category_start >= 0):
+        own = levels[nodes.feature[node]]
+        bits = np.zeros(256, bool)
+        bits[np.array(own, int)] = nodes.slots(node, len(own)) == 0
+        found.append(np.packbits(bits, bitorder="little").view(np.uint32))
+    return found
 
 
 class Classic(Translated):
@@ -118,14 +142,13 @@ class Classic(Translated):
     class_weight = None
     categorical_features = None
     scoring = "loss"
+    oob_score = property(lambda self: self.subsample < 1.0)
     n_estimators_ = property(lambda self: self.n_iter_)
 
     def fit(self, X, y, sample_weight=None, monitor=None):
         """Fit, with the names of GradientBoosting*."""
-        for name in ("init", "criterion", "min_samples_split"):
-            default = inspect.signature(type(self)).parameters[name].default
-            if getattr(self, name) != default:
-                raise TypeError(f"gputree's gradient boosting has no parameter {name!r}")
+        if self.criterion != inspect.signature(type(self)).parameters["criterion"].default:
+            raise TypeError("gputree's gradient boosting has no parameter 'criterion'")
         patience = self.n_iter_no_change
         self.early_stopping = patience is not None
         self.n_iter_no_change = patience or 1
@@ -140,7 +163,8 @@ class Classic(Translated):
     @property
     def train_score_(self):
         """The loss after each round; of squares and of two classes, theirs is not the half."""
-        is_whole = self.loss == "squared_error" or len(getattr(self, "classes_", ())) == 2
+        is_whole = self.loss == "squared_error"
+        is_whole |= self.loss == "log_loss" and len(self.classes_) == 2
         return np.array(list(self.staged_loss(*self._seen))) * (2.0 if is_whole else 1.0)
 
     def _told(self, monitor):

@@ -18,16 +18,6 @@ REFUSALS = {
     r"y should be a 1d array, got an array of shape": (
         "docs/migration/sklearn.md: a classifier has one output"
     ),
-    r"ExtraTrees\w+.__init__\(\) got an unexpected keyword argument 'monotonic_cst'": (
-        "docs/migration/sklearn.md: no constraints where splits are drawn"
-    ),
-    r"loss='exponential' is unknown": "docs/migration/sklearn.md: AdaBoostClassifier has the loss",
-    r"gradient boosting has no parameter '(init|min_samples_split)'": (
-        "docs/migration/sklearn.md: no init but the best constant, and other bounds of leaves"
-    ),
-    r"has no attribute 'oob_(improvement|scores?)_'": (
-        "docs/migration/sklearn.md: boosting keeps the loss of rows that are held out instead"
-    ),
 }
 
 PRIVATE = "asks for a private attribute or a compiled class of scikit-learn"
@@ -45,7 +35,6 @@ BEST = "docs/migration/sklearn.md: early stopping keeps the rounds up to the bes
 HELD_OUT = "docs/migration/sklearn.md: rows are held out by what they hold, not class by class"
 ONE_CLASS = "docs/migration/sklearn.md: one class is a model, which has all of the probability"
 LEVELS = "docs/migration/sklearn.md: max_bins does not bound categories, up to 65,535 are accepted"
-PROGRESS = "docs/migration/sklearn.md: verbose shows a line of progress, not a table"
 SHARED = "docs/migration/sklearn.md: the parameters of a boosted tree are those of the ensemble"
 
 EXCEPTIONS = {
@@ -66,15 +55,10 @@ EXCEPTIONS = {
     "sklearn.tree.tests.test_monotonic_tree": {},
     "sklearn.ensemble.tests.test_forest": {
         "test_importances": WEIGHTS,
-        "test_forest_classifier_oob": DRAWS,
         "test_forest_multioutput_integral_regression_target": PRIVATE,
         "test_distribution": "docs/migration/sklearn.md: nodes are numbered breadth-first",
-        "test_validate_y_class_weight": PRIVATE,
-        "test_class_weights_forest": PRIVATE,
         "test_class_weight_errors": "docs/migration/sklearn.md: a classifier has one output",
-        "test_oob_not_computed_twice": PRIVATE,
         "test_backend_respected": "docs/migration/sklearn.md: threads of its own, not joblib's",
-        "test_max_samples_geq_one": PRIVATE,
         "test_max_samples_bootstrap": NO_BAG,
         "test_mse_criterion_object_segfault_smoke_test": PRIVATE,
     },
@@ -97,14 +81,13 @@ EXCEPTIONS = {
         "test_recursion_decision_function": RECURSION,
         "test_partial_dependence_easy_target": LEAVES,
         "test_partial_dependence_error": RECURSION,
-        "test_warning_recursion_non_constant_init": "docs/migration/sklearn.md: no init",
+        "test_warning_recursion_non_constant_init": RECURSION,
         "test_partial_dependence_sample_weight_of_fitted_estimator": RECURSION,
     },
     "sklearn.ensemble.tests.test_gradient_boosting": {
         "test_single_class_with_sample_weight": ONE_CLASS,
         "test_degenerate_targets": ONE_CLASS,
-        "test_verbose_output": PROGRESS,
-        "test_more_verbose_output": PROGRESS,
+        "test_oob_improvement": DRAWS,
         "test_warm_start_max_depth": SHARED,
         "test_min_impurity_decrease": SHARED,
         "test_gradient_boosting_validation_fraction": BEST,
@@ -124,13 +107,14 @@ EXCEPTIONS = {
         "test_unknown_categories_nan": (
             "docs/migration/sklearn.md: a negative number is a category, not a missing value"
         ),
-        "test_categorical_encoding_strategies": PRIVATE,
         "test_categorical_bad_encoding_errors": LEVELS,
         "test_X_val_in_fit": HELD_OUT,
         "test_X_val_raises_with_early_stopping_false": (
             "docs/migration/sklearn.md: other rows are watched without early stopping, too"
         ),
-        "test_dataframe_categorical_results_same_as_ndarray": PRIVATE,
+        "test_dataframe_categorical_results_same_as_ndarray": (
+            "docs/migration/sklearn.md: numbers that come as text are refused"
+        ),
         "test_dataframe_categorical_errors": LEVELS,
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_warm_start": {
