@@ -10,7 +10,7 @@ import numpy as np
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.multiway import branch_bits
-from gputree.kernels.cpu.scoring import BETWEEN, two_way
+from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.split import list_present, rows_at, weight_at
 from gputree.kernels.cpu.winner import CLEARLY_LESS
 
@@ -51,7 +51,10 @@ def worth(left, total, total_real, shape, rules, unit, floor):
     ):
         return -np.inf
     own, whole = np.float64(part) + ridge, np.float64(weight) + 2.0 * ridge
-    return two_way(formula, left, 0 if is_classes else 1, unit, total_real, own, whole, floor)
+    first = 0 if is_classes else 1
+    if is_of_user(formula):
+        return two_way_of_user(formula, left, first, unit, total_real, own, whole, floor)
+    return two_way(formula, left, first, unit, total_real, own, whole, floor)
 
 
 @kernel

@@ -17,6 +17,7 @@ larger = SCALAR.larger
 formula = njit(error_model="numpy", forceinline=True)
 
 _NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
+N_NUMBERS = len(SOURCES)  # what is not below them is an address
 BETWEEN = _NUMBER[GINI]  # the squared distance of means, for which there are quicker searches
 
 
@@ -87,36 +88,52 @@ def _many_way(criterion):
     return _by_branch(branch) if criterion.sums_by_branch else _by_channel(branch)
 
 
-def _choose(scores, by_user, number=0):
-    """One function of all: its first argument is the number of the one to call, or an address."""
-    if number == len(scores):
-        return by_user
-    own, others = scores[number], _choose(scores, by_user, number + 1)
+def _choose(scores, number=0):
+    """One function of all: its first argument is the number of the one to call."""
+    own = scores[number]
+    if number + 1 == len(scores):
 
-    @formula
-    def score(which, *given):
-        if which == number:
+        @formula
+        def score(which, *given):
             return own(*given)
-        return others(which, *given)
+
+    else:
+        others = _choose(scores, number + 1)
+
+        @formula
+        def score(which, *given):
+            if which == number:
+                return own(*given)
+            return others(which, *given)
 
     return score
 
 
 @formula
-def _two_way_by_user(address, sums, first, unit, total, part, whole, floor):
-    return user_score.two_way(address, sums, first, unit, total, part, whole)
+def is_of_user(which):
+    """Whether a criterion is named by an address."""
+    return which >= N_NUMBERS
 
 
 @formula
-def _many_way_by_user(address, cells, base, stride, weights, n_branches, unit, total, whole):
-    return user_score.many_way(address, cells, base, stride, weights, n_branches, unit, total)
+def two_way_of_user(address, sums, first, unit, total, part, whole, floor):
+    return user_score.two_way(address, sums, first, unit, total, part, whole)
 
 
 _criterion_of = {number: criterion for criterion, number in _NUMBER.items()}
 # What a split into two is worth, given the sums of child 0 from sums[first] on, channel by channel
 # and times `unit`, the sums of the node, and both weights; -inf where it is below a floor for sure.
-two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES], _two_way_by_user)
-# The same of many children of such weights, the sums of which are `stride` apart from cells[base].
-many_way = _choose(
-    [_many_way(_criterion_of[number]) for number in range(len(SOURCES))], _many_way_by_user
+two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES])
+_many_way_of_formulas = _choose(
+    [_many_way(_criterion_of[number]) for number in range(len(SOURCES))]
 )
+
+
+@formula
+def many_way(which, cells, base, stride, weights, n_branches, unit, total, whole):
+    """The same of many children of such weights; their sums are `stride` apart from cells[base]."""
+    if is_of_user(which):
+        return user_score.many_way(which, cells, base, stride, weights, n_branches, unit, total)
+    return _many_way_of_formulas(
+        which, cells, base, stride, weights, n_branches, unit, total, whole
+    )

@@ -5,11 +5,12 @@ they give the same answer. A node with few rows never touches the codes that do 
 """
 
 import numpy as np
+from numba import njit
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
-from gputree.kernels.cpu.scoring import BETWEEN, two_way
+from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
     consider_codes,
@@ -62,6 +63,72 @@ def rows_at(cells, at, shape):
     return weight_at(cells, at, is_classes, n_scored)
 
 
+def _make_consider(two_way_score):
+    """The search of one feature by a score; see `consider`."""
+
+    @njit(nogil=True, error_model="numpy")
+    def considered(
+        feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
+        shape, rules, unit, best, left,
+    ):  # fmt: skip
+        is_classes, n_scored, counts_rows, n_channels = shape
+        formula, min_rows, min_weight, ridge = rules
+        first = 0 if is_classes else 1
+        whole = np.float64(weight) + 2.0 * ridge
+        n_sides = 1 if missing_code < 0 else 2
+        floor = best[SCORE] * CLEARLY_LESS
+        trimmed_best = best[TRIMMED]
+        n_admissible = 0
+        for c in range(n_channels):
+            running[c] = 0
+        for i in range(n_seen):
+            at = base + seen[i] * n_channels
+            for side in range(n_sides):
+                # With side 1 the missing rows join the left child; they leave again below.
+                part_weight = np.int64(0)
+                for c in range(n_channels):
+                    running[c] += cells[at + c]
+                    if is_classes and c < n_scored:
+                        part_weight += running[c]
+                if not is_classes:
+                    part_weight = running[0]
+                part_rows = running[n_channels - 1] if counts_rows else part_weight
+                at = base + missing_code * n_channels
+                if (
+                    part_rows < min_rows
+                    or n_rows - part_rows < min_rows
+                    or part_weight < min_weight
+                    or weight - part_weight < min_weight
+                ):
+                    continue
+                n_admissible += 1
+                part = np.float64(part_weight) + ridge
+                score = two_way_score(formula, running, first, unit, total_real, part, whole, floor)
+                if score == -np.inf:
+                    continue
+                trimmed = trim(score)
+                if trimmed > trimmed_best:
+                    trimmed_best = trimmed
+                    floor = score * CLEARLY_LESS
+                    above = seen[i + 1] if i + 1 < n_seen else -1
+                    crown(best, score, feature, seen[i], above, side)
+                    for c in range(n_channels):
+                        left[c] = running[c]
+            if n_sides == 2:
+                at = base + missing_code * n_channels
+                for c in range(n_channels):
+                    running[c] -= cells[at + c]
+        return n_admissible
+
+    return considered
+
+
+# A call by address in a loop would keep the compiler from moving anything out of it, so criteria of
+# users have a loop of their own.
+_consider = _make_consider(two_way)
+_consider_of_user = _make_consider(two_way_of_user)
+
+
 @kernel
 def consider(
     feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows, shape,
@@ -74,54 +141,13 @@ def consider(
     and `n_rows` are the node's, `total_real` its scored sums. Returns how many splits are
     admissible.
     """
-    is_classes, n_scored, counts_rows, n_channels = shape
-    formula, min_rows, min_weight, ridge = rules
-    first = 0 if is_classes else 1
-    whole = np.float64(weight) + 2.0 * ridge
-    n_sides = 1 if missing_code < 0 else 2
-    floor = best[SCORE] * CLEARLY_LESS
-    trimmed_best = best[TRIMMED]
-    n_admissible = 0
-    for c in range(n_channels):
-        running[c] = 0
-    for i in range(n_seen):
-        at = base + seen[i] * n_channels
-        for side in range(n_sides):
-            # With side 1 the missing rows join the left child; they leave again below.
-            part_weight = np.int64(0)
-            for c in range(n_channels):
-                running[c] += cells[at + c]
-                if is_classes and c < n_scored:
-                    part_weight += running[c]
-            if not is_classes:
-                part_weight = running[0]
-            part_rows = running[n_channels - 1] if counts_rows else part_weight
-            at = base + missing_code * n_channels
-            if (
-                part_rows < min_rows
-                or n_rows - part_rows < min_rows
-                or part_weight < min_weight
-                or weight - part_weight < min_weight
-            ):
-                continue
-            n_admissible += 1
-            part = np.float64(part_weight) + ridge
-            score = two_way(formula, running, first, unit, total_real, part, whole, floor)
-            if score == -np.inf:
-                continue
-            trimmed = trim(score)
-            if trimmed > trimmed_best:
-                trimmed_best = trimmed
-                floor = score * CLEARLY_LESS
-                above = seen[i + 1] if i + 1 < n_seen else -1
-                crown(best, score, feature, seen[i], above, side)
-                for c in range(n_channels):
-                    left[c] = running[c]
-        if n_sides == 2:
-            at = base + missing_code * n_channels
-            for c in range(n_channels):
-                running[c] -= cells[at + c]
-    return n_admissible
+    given = (
+        feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
+        shape, rules, unit, best, left,
+    )  # fmt: skip
+    if is_of_user(rules[0]):
+        return _consider_of_user(*given)
+    return _consider(*given)
 
 
 @kernel
