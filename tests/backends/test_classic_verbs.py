@@ -134,9 +134,9 @@ def all_cells(backend, hist, n_nodes):
 # Rates.
 
 
-@pytest.mark.cover(*COMPILED)
+@pytest.mark.quick("numba", "any-900", "any-5-two classes", "-900-three weighted classes")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_rows", [5, 900])
+@pytest.mark.parametrize("n_rows", [900, 5])
 @pytest.mark.parametrize(
     "search",
     [
@@ -197,9 +197,9 @@ def test_missing_values_take_no_part_in_a_rate(backend):
 # Cells.
 
 
-@pytest.mark.cover(*COMPILED)
+@pytest.mark.quick("numba", "-900-", "-5-numbers")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_rows", [5, 900])
+@pytest.mark.parametrize("n_rows", [900, 5])
 def test_cells_are_the_sums_of_a_node_and_feature(backend, kind, n_rows):
     target = target_of(kind, rows_for(backend, n_rows))
     found, expected = (
@@ -293,7 +293,7 @@ def check_levels(backend, kind, missing, is_multiway, criterion, min_category=1)
 # Many children, and rows that stay.
 
 
-@pytest.mark.cover(*COMPILED)
+@pytest.mark.quick("numba", "-60-", "-40000-two classes")
 @pytest.mark.parametrize("kind", ["two classes", "weighted numbers"])
 @pytest.mark.parametrize("n_rows", [5, 60, 900, 40_000])
 @pytest.mark.parametrize(

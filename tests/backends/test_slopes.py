@@ -111,7 +111,7 @@ def taken(backend, rows, loss, *, counts_rows=False):
     return found
 
 
-@pytest.mark.cover(*COMPILED)
+@pytest.mark.quick("numba", "True-True", "squared")
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("weighs", [False, True])
 @pytest.mark.parametrize("shares", [False, True])

@@ -99,7 +99,6 @@ def assert_all_rows_end(model, X):
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-@pytest.mark.cover("numba")
 @pytest.mark.parametrize("missing", ["direction", "surrogate", "category"])
 @pytest.mark.parametrize("nominal", ["subset", "multiway"])
 @pytest.mark.parametrize("n_outputs", [1, 2])

@@ -95,7 +95,7 @@ def test_leaves_in_the_order_of_their_worth(on_device, on_numpy, example):
     assert on_device(X, target, max_leaves=5) == on_numpy(X, target, max_leaves=5)
 
 
-@pytest.mark.cover
+@pytest.mark.quick("weighted", "classes-sizes0")
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -113,7 +113,7 @@ def test_sizes_of_blocks_and_tiles_change_nothing(on_device, example, sizes, kin
     assert on_device(X, target, other, max_depth=2) == on_device(X, target, max_depth=2)
 
 
-@pytest.mark.cover
+@pytest.mark.quick("weighted", "classes-0")
 @pytest.mark.parametrize("shared_words", [60, 30, 12, 0])
 @pytest.mark.parametrize("kind", ["classes", "weighted classes"])
 def test_sums_too_wide_for_shared_memory(

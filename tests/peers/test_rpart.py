@@ -137,7 +137,6 @@ def compared(model, run, X, y):
     return Comparison(model, Theirs(run)).walk()
 
 
-@pytest.mark.cover
 @pytest.mark.parametrize("name", names("rpart"))
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_a_classification_tree_is_that_of_rpart(name, criterion):

@@ -70,7 +70,6 @@ def grown(estimator, name, found):
     return model, X, told(model, 0, weights)
 
 
-@pytest.mark.cover
 @pytest.mark.parametrize("name", names("weka39"))
 @pytest.mark.parametrize("options", [TEXTBOOK, RELEASE_8], ids=["textbook", "release 8"])
 def test_c45_grows_the_trees_of_j48(name, options):
