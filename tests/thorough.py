@@ -5,7 +5,8 @@ A test may have many cases, of which few tell most. Three marks say which are le
 - `thorough` on a case, or on a test that has a quicker neighbour;
 - `quick(*words)` on a test: cases whose name has none of these words are thorough;
 - `cover(*whole)` on a test with crossed parameters: each backend runs each value of every other
-  parameter once, and all other cases are thorough. Backends that are named run all cases.
+  parameter once, and all other cases are thorough. Backends that are named run all cases. It is
+  for parameters that do not interact, and for tests that skip none of their cases.
 """
 
 from collections import defaultdict
@@ -61,7 +62,7 @@ def _without(words, cases, test):
     names = {case: case.nodeid.partition("[")[2] for case in cases}
     for word in words:
         is_found = any(word in name for name in names.values())
-        if test and not is_found and "NOTSET" not in cases[0].nodeid:
+        if test and not is_found and "NOTSET" not in cases[0].nodeid:  # tables are at hand
             raise pytest.UsageError(f"no case of {test} is named {word!r}")
     return {case for case, name in names.items() if not any(word in name for word in words)}
 
