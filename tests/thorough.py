@@ -2,11 +2,13 @@
 
 A test may have many cases, of which few tell most. Three marks say which are left for later:
 
-- `thorough` on a case, or on a test that has a quicker neighbour;
+- `thorough` on a case;
 - `quick(*words)` on a test: cases whose name has none of these words are thorough;
 - `cover(*whole)` on a test with crossed parameters: each backend runs each value of every other
   parameter once, and all other cases are thorough. Backends that are named run all cases. It is
   for parameters that do not interact, and for tests that skip none of their cases.
+
+Every test has a case that runs by default.
 """
 
 from collections import defaultdict
@@ -54,6 +56,8 @@ def _further(items, is_whole):
             further |= _without(words.args, of_test, test if is_whole else None)
         if whole := of_test[0].get_closest_marker("cover"):
             further |= _beyond_cover(whole.args, of_test)
+        if is_whole and further.issuperset(of_test):
+            raise pytest.UsageError(f"all cases of {test} are thorough")
     return further
 
 
