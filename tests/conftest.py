@@ -20,6 +20,9 @@ import hypothesis
 import pytest
 
 from gputree.backends import registry
+from tests import compiling, thorough
+
+compiling.share()  # before kernels are imported
 
 # Every run tries the same examples, so that a failure can be seen again.
 hypothesis.settings.register_profile("gputree", deadline=None, derandomize=True, max_examples=50)
@@ -41,6 +44,7 @@ def backend(request):
 
 
 def pytest_addoption(parser):
+    thorough.add_option(parser)
     parser.addoption(
         "--only-skipped", action="store_true", help="run what the last whole run skipped"
     )
@@ -52,7 +56,9 @@ class Skips:
     PLACE = "gputree/skipped"
 
     def __init__(self, config):
-        self.cache, self.found = config.cache, set()
+        self.cache = config.cache
+        is_second = config.getoption("--thorough") == "only"
+        self.found = set(self.cache.get(self.PLACE, [])) if is_second else set()
 
     def pytest_runtest_logreport(self, report):
         if report.skipped and not hasattr(report, "wasxfail"):
@@ -67,18 +73,26 @@ class Skips:
 
 
 def pytest_configure(config):
+    for marker in thorough.MARKERS:
+        config.addinivalue_line("markers", marker)
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_told = not hasattr(config, "workerinput") and hasattr(config, "cache")
     if is_whole and is_told and not config.getoption("--only-skipped"):
         config.pluginmanager.register(Skips(config))
 
 
+def pytest_unconfigure(config):
+    if hasattr(config, "workerinput"):
+        compiling.forget(config.workerinput["testrunuid"])
+
+
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--only-skipped"):
-        return
-    wanted = set(config.cache.get(Skips.PLACE, []))
-    is_wanted = [item.nodeid in wanted or item.nodeid.split("::")[0] in wanted for item in items]
-    config.hook.pytest_deselected(
-        items=[item for item, keep in zip(items, is_wanted, strict=True) if not keep]
-    )
-    items[:] = [item for item, keep in zip(items, is_wanted, strict=True) if keep]
+    if config.getoption("--only-skipped"):
+        wanted = set(config.cache.get(Skips.PLACE, []))
+        is_wanted = [{item.nodeid, item.nodeid.split("::")[0]} & wanted for item in items]
+        chosen = [item for item, is_one in zip(items, is_wanted, strict=True) if is_one]
+        others = [item for item, is_one in zip(items, is_wanted, strict=True) if not is_one]
+    else:
+        chosen, others = thorough.select(config, items)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen

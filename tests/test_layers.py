@@ -1,6 +1,7 @@
 """Who may import whom. The architecture is kept here, not in anyone's memory."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -154,6 +155,7 @@ class Imports(ast.NodeVisitor):
             self.generic_visit(node)
 
 
+@cache
 def imported(name, *, also_in_functions=True):
     found = Imports(also_in_functions)
     found.visit(MODULES[name])

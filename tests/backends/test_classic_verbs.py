@@ -29,6 +29,9 @@ HOSTS = [
 ]
 
 
+COMPILED = ("numba", "numba by sums", "numba by rows")  # others share code, and cross little
+
+
 @pytest.fixture(scope="session", params=[*HOSTS, "cuda"])
 def backend(request):
     return opened(request.param)
@@ -131,8 +134,9 @@ def all_cells(backend, hist, n_nodes):
 # Rates.
 
 
+@pytest.mark.quick("numba", "any-900", "any-5-two classes", "-900-three weighted classes")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_rows", [5, 900])
+@pytest.mark.parametrize("n_rows", [900, 5])
 @pytest.mark.parametrize(
     "search",
     [
@@ -193,8 +197,9 @@ def test_missing_values_take_no_part_in_a_rate(backend):
 # Cells.
 
 
+@pytest.mark.quick("numba", "-900-", "-5-numbers")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_rows", [5, 900])
+@pytest.mark.parametrize("n_rows", [900, 5])
 def test_cells_are_the_sums_of_a_node_and_feature(backend, kind, n_rows):
     target = target_of(kind, rows_for(backend, n_rows))
     found, expected = (
@@ -221,6 +226,7 @@ def test_cells_come_in_the_order_asked_for(backend):
 # Levels. A device gives their cells, and the host splits them: one case tells all of a device.
 
 
+@pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
 @pytest.mark.parametrize("is_multiway", [True, False])
@@ -251,6 +257,7 @@ def test_twoing_of_levels_is_that_of_numpy(backend, kind):
     check_levels(backend, kind, "direction", is_multiway=False, criterion=TWOING)
 
 
+@pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["counts", "weighted counts"])
 @pytest.mark.parametrize("missing", ["direction", "known"])
@@ -258,6 +265,7 @@ def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
     check_levels(backend, kind, missing, is_multiway=False, criterion=POISSON)
 
 
+@pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
@@ -285,6 +293,7 @@ def check_levels(backend, kind, missing, is_multiway, criterion, min_category=1)
 # Many children, and rows that stay.
 
 
+@pytest.mark.quick("numba", "-60-", "-40000-two classes")
 @pytest.mark.parametrize("kind", ["two classes", "weighted numbers"])
 @pytest.mark.parametrize("n_rows", [5, 60, 900, 40_000])
 @pytest.mark.parametrize(

@@ -61,7 +61,8 @@ def opened(name):
 BY_SUMS = ["numpy by sums", "array_api_strict by sums", "torch by sums", "numba by sums", "cuda"]
 BY_ROWS = ["numpy by rows", "array_api_strict by rows", "torch by rows", "numba by rows"]
 HOSTS = BY_SUMS[:-1] + BY_ROWS
-FEW = 25  # examples for a device, whose simulator is slow
+# How many examples a device is given: its simulator is slow.
+FEW = pytest.mark.parametrize("n_examples", [8, pytest.param(25, marks=pytest.mark.thorough)])
 NUMPY = opened("numpy by sums")
 
 
@@ -823,10 +824,18 @@ def test_every_backend_finds_the_splits_of_numpy(backend, drawn, seed):
     check_splits(backend, *drawn, seed)
 
 
-@settings(max_examples=FEW)
-@given(fits(), seeds)
-def test_a_device_finds_the_splits_of_numpy(drawn, seed):
-    check_splits(opened("cuda"), *drawn, seed)
+def on_a_device(check, n_examples):
+    @settings(max_examples=n_examples)
+    @given(fits(), seeds)
+    def holds(drawn, seed):
+        check(opened("cuda"), *drawn, seed)
+
+    holds()
+
+
+@FEW
+def test_a_device_finds_the_splits_of_numpy(n_examples):
+    on_a_device(check_splits, n_examples)
 
 
 def check_splits(backend, table, target, seed):
@@ -840,10 +849,9 @@ def test_every_backend_cuts_and_sums_like_numpy(summing, drawn, seed):
     check_sums(summing, *drawn, seed)
 
 
-@settings(max_examples=FEW)
-@given(fits(), seeds)
-def test_a_device_cuts_and_sums_like_numpy(drawn, seed):
-    check_sums(opened("cuda"), *drawn, seed)
+@FEW
+def test_a_device_cuts_and_sums_like_numpy(n_examples):
+    on_a_device(check_sums, n_examples)
 
 
 def check_sums(backend, table, target, seed):
@@ -861,10 +869,9 @@ def test_every_backend_moves_rows_like_numpy(backend, drawn, seed):
     check_moves(backend, *drawn, seed)
 
 
-@settings(max_examples=FEW)
-@given(fits(), seeds)
-def test_a_device_moves_rows_like_numpy(drawn, seed):
-    check_moves(opened("cuda"), *drawn, seed)
+@FEW
+def test_a_device_moves_rows_like_numpy(n_examples):
+    on_a_device(check_moves, n_examples)
 
 
 def check_moves(backend, table, target, seed):

@@ -29,6 +29,9 @@ LOSSES = {
 }
 
 
+COMPILED = ("numba", "numba by sums", "numba by rows")  # others share code, and cross little
+
+
 @pytest.fixture(
     scope="session",
     params=[
@@ -108,6 +111,7 @@ def taken(backend, rows, loss, *, counts_rows=False):
     return found
 
 
+@pytest.mark.quick("numba", "True-True", "squared")
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("weighs", [False, True])
 @pytest.mark.parametrize("shares", [False, True])
@@ -272,6 +276,7 @@ def split(backend, rows, kind, columns, n_values, *, counts_rows=False, **rules)
     return {field.name: getattr(found, field.name)[0].tolist() for field in fields(Splits)}
 
 
+@pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 @pytest.mark.parametrize("ridge", [0.0, 7.5, 1e9])
 def test_a_ridge_is_added_to_the_weights_of_children(backend, kind, ridge):

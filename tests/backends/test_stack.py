@@ -77,6 +77,7 @@ CASES = {
 }
 
 
+@pytest.mark.cover("numba")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("case", CASES)
 def test_leaves_are_found_and_added_up_in_the_order_of_the_trees(backend, case, dtype):

@@ -275,6 +275,7 @@ def long_column(name, n_rows, is_weighted):
     return values, rng.integers(0, 4, n_rows) if is_weighted else None
 
 
+@pytest.mark.cover("numba")
 @pytest.mark.parametrize("max_bins", [2, 9, 255])
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("name", LONG)

@@ -146,6 +146,7 @@ CASES = [
 ]
 
 
+@pytest.mark.cover
 @pytest.mark.filterwarnings("ignore:.*were drawn for every tree")
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize(("model", "target"), CASES)
@@ -153,6 +154,7 @@ def test_a_file_gives_the_model_of_the_table(model, target, backend, path):
     same(model, path, target, backend)
 
 
+@pytest.mark.cover
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize(
     ("model", "target"),

@@ -38,6 +38,7 @@ ALL = [*NAMES, "GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 
 # Few trees: what is checked does not depend on their number.
+@pytest.mark.quick("AdaBoostRegressor", "RandomForestClassifier")
 @parametrize_with_checks(
     [
         *(AdaBoostClassifier(n_estimators=3), AdaBoostRegressor(n_estimators=3)),

@@ -75,6 +75,7 @@ def columns_for(options, X):
     return X.drop(columns="many") if options.get("subset_search") == "exact" else X
 
 
+@pytest.mark.cover("numba")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_class_tree_is_that_of_numpy(backend, way, n_classes):
@@ -115,9 +116,10 @@ def test_a_regression_tree_is_that_of_numpy(backend, missing, nominal, n_outputs
     assert ours.predict(other).tobytes() == numpys.predict(other).tobytes()
 
 
+@pytest.mark.quick("numba", "array_api_strict-True", "torch-True")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_presets_are_those_of_numpy(backend, weighted):
-    X, signal = table()
+    X, signal = table(200)
     y = labels(signal, 3)
     weight = np.random.default_rng(1).integers(1, 5, len(y)) / 2 if weighted else None
     for preset in (C45Classifier, CARTClassifier, CARTRegressor):

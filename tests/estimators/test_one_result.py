@@ -152,6 +152,7 @@ def test_every_array_library_gives_the_bytes_of_numpy(case, expected, backend):
     assert case.fit(**open_backend(backend), histogram_budget=200_000).to_bytes() == expected
 
 
+@pytest.mark.cover
 @pytest.mark.parametrize("budget", EVERY_BUDGET)
 def test_the_memory_for_histograms_does_not_change_the_model(case, expected, budget):
     assert case.fit(histogram_budget=budget).to_bytes() == expected

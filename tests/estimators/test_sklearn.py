@@ -53,6 +53,7 @@ def expected_to_fail(estimator):
 
 
 # ID3 is left out: it refuses columns of numbers, which most of the checks fit it on.
+@pytest.mark.quick("DecisionTreeClassifier()", "DecisionTreeRegressor()", "C45Classifier()")
 @parametrize_with_checks(
     [
         *(DecisionTreeClassifier(), DecisionTreeRegressor()),

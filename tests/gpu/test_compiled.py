@@ -136,8 +136,9 @@ def test_every_kernel_is_a_case():
 
 
 @pytest.mark.skipif(not SIMULATED, reason="launches are noted in the simulator")
+@pytest.mark.parametrize("boosts", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_the_backend_passes_the_types_that_are_compiled(
-    on_device, boosted_on_device, example, weather, monkeypatch
+    on_device, boosted_on_device, example, weather, monkeypatch, boosts
 ):
     compiled, passed = {(case.body.__name__, case.types) for case in CASES}, set()
     launch = NumbaDevice.launch
@@ -154,6 +155,10 @@ def test_the_backend_passes_the_types_that_are_compiled(
     table, kind = weather(40)
     for tree in (gputree.C45Classifier, gputree.CARTClassifier):
         tree(max_depth=1, pruning=None, backend="cuda").fit(table, kind).predict(table)
+    assert len(passed) > 20
+    assert not passed - compiled
+    if not boosts:
+        return
     two, three = (kind > 2).astype(np.float64), np.minimum(kind // 2, 2.0)
     boosted_on_device(table, two, Loss("logistic"), 1, row_share=0.6)
     boosted_on_device(table, two, Loss("huber", 1.0), 1, weight=weight, min_rows_leaf=2)

@@ -26,6 +26,12 @@ def test_every_ensemble_is_here():
     assert set(OPTIONS) == {kind.__name__ for kind in ENSEMBLES}
 
 
+@pytest.mark.quick(
+    "AdaBoostRegressor",
+    "RandomForestClassifier",
+    "ExtraTreesRegressor",
+    "GradientBoostingRegressor",
+)
 @pytest.mark.parametrize("kind", ENSEMBLES, ids=lambda kind: kind.__name__)
 def test_an_ensemble_is_that_of_numpy(kind):
     rng = np.random.default_rng(0)

@@ -36,6 +36,7 @@ def targets(label, values, weight):
 KINDS = ["classes", "weighted classes", "numbers", "two outputs", "weighted numbers"]
 
 
+@pytest.mark.quick("weighted classes", "two outputs")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tree_is_that_of_numpy(on_device, on_numpy, example, kind):
     X, label, values, weight = example(N_ROWS)
@@ -59,6 +60,7 @@ def test_counts_by_their_deviance(on_device, on_numpy, example):
     assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 
+@pytest.mark.quick("weighted")
 @pytest.mark.parametrize("kind", ["classes", "weighted numbers"])
 def test_codes_of_sixteen_bits(on_device, on_numpy, kind):
     rng = np.random.default_rng(0)
@@ -78,6 +80,7 @@ def test_features_drawn_at_every_node(on_device, on_numpy, example):
         assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 
+@pytest.mark.quick("3000")
 @pytest.mark.parametrize("budget", [1, 3000])
 def test_frontiers_in_several_batches(on_device, on_numpy, example, budget):
     X, label, _, _ = example(N_ROWS)
@@ -92,6 +95,7 @@ def test_leaves_in_the_order_of_their_worth(on_device, on_numpy, example):
     assert on_device(X, target, max_leaves=5) == on_numpy(X, target, max_leaves=5)
 
 
+@pytest.mark.quick("weighted", "classes-sizes0")
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -109,6 +113,7 @@ def test_sizes_of_blocks_and_tiles_change_nothing(on_device, example, sizes, kin
     assert on_device(X, target, other, max_depth=2) == on_device(X, target, max_depth=2)
 
 
+@pytest.mark.quick("weighted", "classes-0")
 @pytest.mark.parametrize("shared_words", [60, 30, 12, 0])
 @pytest.mark.parametrize("kind", ["classes", "weighted classes"])
 def test_sums_too_wide_for_shared_memory(
@@ -156,6 +161,7 @@ CLASSIC = {
 }
 
 
+@pytest.mark.quick("multiway, fractional", "subset, surrogate", "C4.5", "regression")
 @pytest.mark.parametrize("kind", CLASSIC)
 def test_classic_trees_are_those_of_numpy(weather, kind):
     """Many children, rows that stay, copies of rows, surrogates; then rows that nobody has seen."""
@@ -201,6 +207,7 @@ def boosting_case(weather, kind):
     return table, y, options.pop("loss"), options
 
 
+@pytest.mark.quick("huber", "rows counted", "by worth", "softmax, some rows")
 @pytest.mark.parametrize("kind", BOOSTED)
 def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, weather, kind):
     table, y, loss, options = boosting_case(weather, kind)
@@ -210,6 +217,7 @@ def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, w
     assert found == right
 
 
+@pytest.mark.quick("sizes1", "sizes3")
 @pytest.mark.parametrize(
     "sizes",
     [

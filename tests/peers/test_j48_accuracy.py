@@ -57,6 +57,9 @@ def assert_as_accurate(ours, theirs):
     assert abs(ours.mean() - theirs.mean()) <= standard_error(theirs) + 1e-12
 
 
+@pytest.mark.quick(
+    "breast_cancer", "car", "contact", "hepatitis", "iris", "labor", "vote", "weather"
+)
 @pytest.mark.parametrize(
     "name",
     [

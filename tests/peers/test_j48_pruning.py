@@ -82,6 +82,7 @@ def at_values(tree, columns):
     return replace(tree, threshold=threshold)
 
 
+@pytest.mark.quick("-M 2]", "breast_cancer", "hepatitis")
 @pytest.mark.parametrize("options", WEKA_39)
 @pytest.mark.parametrize("name", names("weka39"))
 def test_error_based_pruning_leaves_what_j48_leaves(name, options):
@@ -93,6 +94,7 @@ def test_error_based_pruning_leaves_what_j48_leaves(name, options):
     assert model.predict(sample.X).tolist() == sample.run["train_pred"]
 
 
+@pytest.mark.quick("-M 2]", "breast_cancer", "hepatitis")
 @pytest.mark.parametrize("options", WEKA_36)
 @pytest.mark.parametrize("name", names("weka36"))
 def test_error_based_pruning_leaves_what_older_j48_leaves(name, options):

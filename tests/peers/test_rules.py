@@ -58,6 +58,7 @@ def standard_error(folds):
     return folds.std(ddof=1) / np.sqrt(len(folds))
 
 
+@pytest.mark.quick("iris", "labor", "glass", "hepatitis", "weather", "watermelon")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=NO_NOISE if name == "nursery" else ()) for name in names("weka36")],
@@ -67,6 +68,7 @@ def test_rules_are_as_good_as_their_tree(name):
     assert rules.mean() >= tree.mean() - standard_error(tree) - 1e-12
 
 
+@pytest.mark.quick("iris", "labor", "glass", "hepatitis", "weather", "watermelon")
 @pytest.mark.parametrize("name", names("weka36"))
 def test_rules_are_fewer_and_shorter_than_those_of_their_tree(name):
     of_leaves, of_rules, n_leaves, n_rules = compared(name)[1].T

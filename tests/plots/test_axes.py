@@ -20,8 +20,8 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
 
 X, Y = load_iris(return_X_y=True)
-FOREST = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, Y)
-CART = CARTClassifier(max_depth=3).fit(X, Y)
+FOREST = RandomForestClassifier(30, oob_score=True, random_state=0)
+CART = CARTClassifier(max_depth=3)
 PICTURES = {
     "plot_boundary": lambda ax=None: plot_boundary(CART, X, Y, resolution=5, ax=ax),
     "plot_error_curve": lambda ax=None: plot_error_curve(FOREST, ax=ax),
@@ -35,6 +35,13 @@ WRONG = {
     "plot_pruning": plot_pruning,
     "plot_tree": plot_tree,
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fitted():
+    """Not while tests are collected, which every worker does."""
+    for model in (FOREST, CART):
+        model.fit(X, Y)
 
 
 @pytest.fixture

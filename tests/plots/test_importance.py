@@ -21,8 +21,15 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
-TREE = DecisionTreeClassifier(max_depth=3).fit(X, Y)
-FOREST = RandomForestClassifier(10, random_state=0).fit(X, Y)
+TREE = DecisionTreeClassifier(max_depth=3)
+FOREST = RandomForestClassifier(10, random_state=0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fitted():
+    """Not while tests are collected, which every worker does."""
+    for model in (TREE, FOREST):
+        model.fit(X, Y)
 
 
 def axes():
@@ -51,12 +58,13 @@ def spread(ax):
     [
         TREE,
         FOREST,
-        AdaBoostClassifier(n_estimators=5).fit(X, Y),
-        GradientBoostingClassifier(5).fit(X, Y),
+        AdaBoostClassifier(n_estimators=5),
+        GradientBoostingClassifier(5),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_bars_are_the_importances_in_falling_order(model):
+    model.fit(X, Y)
     names, lengths = bars(plot_importance(model, ax=axes()))
     order = np.argsort(-model.feature_importances_, kind="stable")
     assert names == X.columns[order].tolist()
@@ -152,14 +160,15 @@ def test_long_names_are_cut_and_dollars_are_no_formulas():
         (TREE, {"kind": "permutation", "X": X}, "give X and y"),
         (TREE, {"kind": "shap"}, "give X$"),
         (TREE, {"kind": "oob", "X": X, "y": Y}, "DecisionTreeClassifier has none"),
-        (AdaBoostRegressor().fit(X, Y), {"kind": "shap", "X": X}, "has no Shapley values"),
+        (AdaBoostRegressor(), {"kind": "shap", "X": X}, "has no Shapley values"),
         (TREE, {"kind": "gain"}, "kind='gain' is unknown"),
         (TREE, {"max_features": 0}, "max_features=0"),
         (TREE, {"kind": "permutation", "X": X, "y": Y, "n_repeats": 0}, "n_repeats=0"),
-        (RuleSetClassifier().fit(X, Y), {}, "kind='permutation'"),
+        (RuleSetClassifier(), {}, "kind='permutation'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(model, given, match):
+    model.fit(X, Y)
     with pytest.raises(ValueError, match=match):
         plot_importance(model, ax=axes(), **given)
 

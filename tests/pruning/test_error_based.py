@@ -282,6 +282,7 @@ def n_inner(tree):
     return int((~tree.is_leaf).sum())
 
 
+@pytest.mark.cover
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("missing", [0.0, 0.01])
 def test_a_slow_version_finds_the_same_in_a_deep_tree(seed, missing):

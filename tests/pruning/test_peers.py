@@ -284,6 +284,7 @@ def test_on_our_trees_the_sequence_is_that_on_the_trees_of_rpart(name, run, grou
     assert is_same or run["tree"].get("tied_nodes") or run.get("tied_nodes")
 
 
+@pytest.mark.quick("contact", "labor", "melon2-gini", "melon3-gini", "wdbc-information", "cpu-")
 @requires
 @RUNS
 def test_cross_validation_is_that_of_rpart(name, run, groups):

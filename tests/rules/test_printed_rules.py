@@ -67,6 +67,7 @@ news = st.lists(
 )
 
 
+@pytest.mark.cover
 @pytest.mark.parametrize("selection", ["description_length", "greedy"])
 @pytest.mark.parametrize("tree", TREES, ids=str)
 @settings(max_examples=40, deadline=None)
