@@ -45,8 +45,7 @@ def model(backend, X, target, max_bins=255, **rules):
     table = table_of(X)
     bins, data = bin_table(backend, table, target.weight, max_bins)
     grown = grow(backend, data, bins, target, Rules(GINI, **rules), 10**7)
-    impurity = "gini" if target.channels.is_classes else None
-    tree = finish(grown, target, backend.leaves(grown.rows), Finish(impurity))
+    tree = finish(grown, target, backend.leaves(grown.rows), Finish(GINI))
     assert tree.n_nodes > 20
     arrays = [getattr(tree, name) for name in tree.DTYPES]
     return [array.tobytes() for array in arrays], backend.apply(tree, table).tolist()
@@ -224,7 +223,7 @@ def test_small_nodes_list_their_codes_in_order_however_many_there_are(n_rows, ma
         bins, data = bin_table(backend, table, None, max_bins)
         target = class_target(label, 3, weight)
         grown = grow(backend, data, bins, target, Rules(GINI), 10**7)
-        trees.append(finish(grown, target, backend.leaves(grown.rows), Finish("gini")))
+        trees.append(finish(grown, target, backend.leaves(grown.rows), Finish(GINI)))
     assert trees[0].n_nodes > 10
     assert trees[0].threshold.tobytes() == trees[1].threshold.tobytes()
     assert trees[0].value.tobytes() == trees[1].value.tobytes()

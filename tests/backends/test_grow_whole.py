@@ -29,7 +29,7 @@ def table(n_rows=900, n_features=6, seed=0, missing=0.0):
     return X, signal, rng
 
 
-def both(X, target, rules, nominal=None, impurity="gini"):
+def both(X, target, rules, nominal=None):
     """The tree by frontiers, and the one by one call."""
     bins, data = bin_table(BACKEND, read_table(X, categorical_features=nominal), None, 255)
     start = Start(BACKEND.begin(data, bins, target), target.channels, target.totals)
@@ -38,7 +38,9 @@ def both(X, target, rules, nominal=None, impurity="gini"):
     assert whole is not None
     assert grown.draft.heuristic == whole[0].draft.heuristic
     return [
-        finish(each, target, BACKEND.leaves(each.rows), Finish(impurity, missing=rules.missing))
+        finish(
+            each, target, BACKEND.leaves(each.rows), Finish(rules.criterion, missing=rules.missing)
+        )
         for each in (grown, whole[0])
     ]
 
@@ -59,20 +61,14 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize(
-    ("n_classes", "criterion", "impurity"),
-    [
-        (2, GINI, "gini"),
-        (2, ENTROPY, "entropy"),
-        (5, GINI, "gini"),
-        (5, ERROR, "error"),
-    ],
+    ("n_classes", "criterion"), [(2, GINI), (2, ENTROPY), (5, GINI), (5, ERROR)]
 )
-def test_classes(n_classes, criterion, impurity, missing, weights):
+def test_classes(n_classes, criterion, missing, weights):
     X, signal, rng = table(missing=missing)
     label = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
     target = class_target(label, n_classes, WEIGHTS[weights](rng, len(X)))
     rules = Rules(criterion=criterion, n_drawn=2, seed=7, splits_without_gain=criterion != ERROR)
-    assert_same(both(X, target, rules, impurity=impurity))
+    assert_same(both(X, target, rules))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -153,7 +149,7 @@ def test_several_trees_have_draws_of_their_own():
     grown = grow_whole(BACKEND, starts, bins, rules, range(5), 2**24)
     for seed, each in enumerate(grown):
         alone = grow(BACKEND, data, bins, target, replace(rules, seed=seed), 2**24)
-        own = [finish(one, target, np.empty(0), Finish("gini")) for one in (each, alone)]
+        own = [finish(one, target, np.empty(0), Finish(GINI)) for one in (each, alone)]
         assert own[0].threshold.tobytes() == own[1].threshold.tobytes()
     assert len({each.layout.node.size for each in grown}) > 1
 

@@ -129,7 +129,8 @@ class Watcher:
 def test_callbacks_of_scikit_learn_are_shown_the_model_as_if_it_were_done(kind):
     pytest.importorskip("sklearn.callback")
     watcher, weight = Watcher(), np.ones(len(Y))
-    sampled = {"max_samples": 0.5, "oob_score": True} if hasattr(kind, "oob_score_") else {}
+    is_bag = hasattr(kind, "oob_score_") and "max_samples" in kind().get_params()
+    sampled = {"max_samples": 0.5, "oob_score": True} if is_bag else {}
     alike = partial(kind, random_state=0, **sampled)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that three trees have all seen

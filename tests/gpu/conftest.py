@@ -32,7 +32,7 @@ def grown(backend, X, target, *, criterion=GINI, max_bins=255, budget=PLENTY, **
     bins, data = bin_table(backend, table, target.weight, max_bins)
     found = grow(backend, data, bins, target, Rules(criterion, **rules), budget)
     leaf = backend.leaves(found.rows)
-    tree = finish(found, target, leaf, Finish(criterion.impurity))
+    tree = finish(found, target, leaf, Finish(criterion))
     walked = backend.apply(tree, table)
     return [getattr(tree, name).tobytes() for name in Tree.DTYPES] + [walked.tobytes()]
 

@@ -27,7 +27,7 @@ def fitted(X, target, criterion=None, **rules):
     )
     bins, data = bin_table(NUMPY, table, target.weight, 255)
     grown = grow(NUMPY, data, bins, target, Rules(chosen, **rules), 10**6)
-    tree = finish(grown, target, NUMPY.leaves(grown.rows), Finish(chosen.impurity))
+    tree = finish(grown, target, NUMPY.leaves(grown.rows), Finish(chosen))
     inside = np.zeros((tree.n_nodes, len(X)), bool)
     at = NUMPY.apply(tree, table)
     while (at >= 0).any():

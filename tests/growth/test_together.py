@@ -47,8 +47,8 @@ def test_the_same_trees(name, is_classes, budget):
     for target, seed, grown in zip(targets, seeds, together, strict=True):
         alone = grow(backend, data, bins, target, Rules(GINI, n_drawn=2, seed=seed), budget)
         trees = [
-            finish(grown, target, grown.leaf, Finish("gini")),
-            finish(alone, target, backend.leaves(alone.rows), Finish("gini")),
+            finish(grown, target, grown.leaf, Finish(GINI)),
+            finish(alone, target, backend.leaves(alone.rows), Finish(GINI)),
         ]
         assert trees[0].n_nodes > 50
         for field in trees[0].DTYPES:

@@ -238,7 +238,7 @@ def test_the_formulas_take_whole_arrays_and_give_what_single_splits_give():
 @given(splits(), st.sampled_from(CRITERIA))
 def test_compiled_code_gives_the_bits_of_array_code(split, criterion):
     left, total = (np.array(each, np.int64) for each in split)
-    number, unit = scoring.NUMBER[criterion], np.ones(len(total))
+    number, unit = scoring.number_of(criterion), np.ones(len(total))
     found = scoring.two_way(
         number, left, 0, unit, total.astype(float), float(left.sum()), float(total.sum()), -np.inf
     )
@@ -251,7 +251,7 @@ def test_what_falls_short_of_a_floor_is_below_it(split, criterion, share):
     given = left, 0, np.ones(len(total)), total.astype(float), float(left.sum())
     own = score(criterion, *split)
     floor = share * max(own, 0.0)
-    found = scoring.two_way(scoring.NUMBER[criterion], *given, float(total.sum()), floor)
+    found = scoring.two_way(scoring.number_of(criterion), *given, float(total.sum()), floor)
     assert found == own or (found == -np.inf and own <= floor * (1 + 2.0**-50))
 
 
