@@ -18,7 +18,7 @@ import numpy as np
 class UserScore:
     """A function, and how sums and scores are brought to its units.
 
-    Scales are powers of two, so they round nothing.
+    Those of sums are powers of two, which round nothing.
     """
 
     score: Callable[..., float] | None  # (sums, weights) of children -> what the split is worth
@@ -60,4 +60,4 @@ class UserScore:
 
     def of_nodes(self, sums: Any, weight: Any) -> Any:
         """Impurities of nodes, from (nodes, channels) and (nodes,) in the user's units."""
-        return self.compiled.impurities(sums, weight)
+        return self.compiled.impurities(np.ascontiguousarray(sums), weight)

@@ -284,8 +284,8 @@ class CudaBackend(ByFrontiers):
 
     def _sums_on_host(self, hist: CudaHist) -> tuple[HostArray, Bins, Channels]:
         bins, channels = hist.rows.bins, hist.rows.target.channels
-        sums = self._device.download(hist.sums)[: hist.n_nodes * bins.width * channels.n]
-        by_place = sums.reshape(hist.n_nodes, bins.width, channels.n).astype(np.int64)
+        sums = self._device.download(hist.sums).astype(np.int64)
+        by_place = sums.reshape(hist.n_nodes, bins.width, channels.n)
         return np.ascontiguousarray(by_place.transpose(0, 2, 1)), bins, channels
 
     def cells(self, hist: CudaHist, place: HostArray, feature: HostArray) -> HostArray:
