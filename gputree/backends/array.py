@@ -5,14 +5,13 @@ live beside it: `coding` (values to codes), `array_rows` and `array_sums` (what 
 and `row_scan` (the search for splits, in sums and from rows).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gputree.backends import array_slopes, array_sums, array_walk, coding
+from gputree.backends import array_slopes, array_sums, coding
 from gputree.backends.array_rows import (
     ArrayRows,
     Coded,
@@ -22,22 +21,15 @@ from gputree.backends.array_rows import (
     rows_of,
 )
 from gputree.backends.array_sums import ArrayHist, Tallied
-from gputree.backends.attribution import attribute
-from gputree.backends.by_frontiers import ByFrontiers
 from gputree.backends.contract import (
-    Item,
     Kin,
-    LevelRules,
-    LevelSplits,
     Moves,
     Rates,
-    Result,
     Search,
     Splits,
 )
+from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import ONLY_ON_HOST, host_codes
-from gputree.backends.host_walk import host_walker
-from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.libraries import Library
 from gputree.backends.rating import rate
 from gputree.backends.row_lists import at_roots
@@ -45,18 +37,14 @@ from gputree.backends.row_scan import RowScanner
 from gputree.backends.scan import Scanner
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
-from gputree.data.slopes import Given, Loss, Slopes
-from gputree.data.sparse import dense
-from gputree.data.table import Column, Table, whole_matrix
+from gputree.data.slopes import Slopes
+from gputree.data.table import Column
 from gputree.data.target import Channels, Target
-from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
+from gputree.dtypes import Array, HostArray, code_dtype
 from gputree.kernels import array_code, criteria, losses
-from gputree.tree.stack import Stack
-from gputree.tree.tree import Tree
-from gputree.tree.walk import Walk
 
 
-class ArrayBackend(ByFrontiers):
+class ArrayBackend(Defaults):
     """Trees with nothing but array operations."""
 
     def __init__(self, library: Library, name: str) -> None:
@@ -69,8 +57,6 @@ class ArrayBackend(ByFrontiers):
         self._losses = losses.compile_for(array_code.as_it_is, operations)
         self._scanner = Scanner(library, formulas)
         self._row_scanner = RowScanner(library, formulas)
-        # Kept as long as the trees are, which predict many times and never change.
-        self._plans: WeakKeyDictionary[Tree | Stack, array_walk.Plan] = WeakKeyDictionary()
 
     # Values to codes.
 
@@ -146,23 +132,6 @@ class ArrayBackend(ByFrontiers):
 
     # Boosting.
 
-    def margins(
-        self, start: HostArray, y: HostArray, weight: HostArray | None
-    ) -> array_slopes.ArrayMargins:
-        return array_slopes.margins(self._lib, start, y, weight)
-
-    def slopes(
-        self,
-        margins: array_slopes.ArrayMargins,
-        loss: Loss | Given,
-        takes_part: HostArray | None,
-        *,
-        counts_rows: bool,
-    ) -> Iterator[Slopes]:
-        return array_slopes.slopes(
-            self._lib, self._losses, margins, loss, takes_part, counts_rows=counts_rows
-        )
-
     def begin_slopes(self, data: Array, bins: Bins, slopes: Slopes) -> ArrayRows:
         return array_slopes.begin(self._lib, data, bins, slopes)
 
@@ -173,9 +142,6 @@ class ArrayBackend(ByFrontiers):
         self, margins: array_slopes.ArrayMargins, output: int, rows: ArrayRows, step: HostArray
     ) -> None:
         array_slopes.renew(self._lib, margins, output, rows, step)
-
-    def read_margins(self, margins: array_slopes.ArrayMargins) -> HostArray:
-        return np.stack([self._lib.to_host(raw) for raw in margins.raw])
 
     # Growing.
 
@@ -213,13 +179,6 @@ class ArrayBackend(ByFrontiers):
 
     def cells(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
         return array_sums.cells(self._lib, self._derived(hist), place, feature)
-
-    def split_levels(
-        self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray, rules: LevelRules
-    ) -> LevelSplits:
-        hist = self._derived(hist)
-        tables = tables_of(hist.coded.bins, self.cells(hist, place, feature), feature)
-        return split_levels(tables, hist.coded.target.channels, rules)
 
     def span(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
         row, place = rows_of(self._lib, rows, nodes)
@@ -262,71 +221,10 @@ class ArrayBackend(ByFrontiers):
     def leaves(self, rows: ArrayRows) -> HostArray:
         return node_of_each(self._lib, rows)
 
-    def apply(self, tree: Tree, table: Table) -> HostArray:
-        if tree not in self._plans:
-            self._plans[tree] = array_walk.Plan.of(self._lib, Stack.of([tree]))
-        leaf = np.empty(table.n_rows, np.int64)
-        for rows, _, end in self._walk(self._plans[tree], table):
-            leaf[rows] = self._lib.to_host(end)[0]
-        return leaf
-
-    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
-        leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
-        for rows, trees, end in self._walk(self._plan(stack), table):
-            leaf[rows, trees] = self._lib.to_host(end).T - stack.root[trees]
-        return leaf
-
-    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
-        xp, width = self._lib.xp, stack.width
-        total = self._put(np.tile(np.asarray(start, np.float64), (table.n_rows, 1)))
-        value = self._put(stack.value)
-        for rows, trees, end in self._walk(self._plan(stack), table):
-            for number, first in enumerate(stack.column[trees].tolist()):
-                own = total[rows, first : first + width]
-                total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
-        return self._lib.to_host(total)
-
-    def _plan(self, stack: Stack) -> array_walk.Plan:
-        if stack not in self._plans:
-            self._plans[stack] = array_walk.Plan.of(self._lib, stack)
-        return self._plans[stack]
-
-    def _walk(self, plan: array_walk.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
-        def read(used: HostArray) -> Array:
-            whole = whole_matrix(table.columns)
-            if isinstance(whole, np.ndarray):
-                return self._put(np.ascontiguousarray(whole.T[used]))
-            xp = self._lib.xp
-            columns = (self._values(table.columns[at]) for at in used.tolist())
-            return xp.stack([xp.astype(column, xp.float64) for column in columns])
-
-        return array_walk.walk(self._lib, plan, table.n_rows, read)
-
-    def attribute(
-        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
-    ) -> HostArray:
-        return attribute(stack, table, owner, background)
-
-    def walker(self, table: Table) -> Walk:
-        return host_walker(table)
-
     # Lanes and costs.
-
-    n_lanes = 1
-
-    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        return [task(item) for item in items]
-
-    compile_seconds = 0.0
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         return array_sums.hist_bytes(bins, channels, n_rows)
-
-    def room_for_hists(self) -> int | None:
-        return None
-
-    def release(self) -> None:
-        """Arrays belong to their library."""
 
     def bytes_held(self, data: Array, rows: ArrayRows | None) -> int:
         arrays = [data]
@@ -340,18 +238,8 @@ class ArrayBackend(ByFrontiers):
     def _derived(self, hist: Tallied | ArrayHist) -> ArrayHist:
         return array_sums.as_tallied(self._lib, hist) if isinstance(hist, Tallied) else hist
 
-    def _put(self, array: HostArray) -> Array:
-        return self._lib.from_host(array)
-
     def _weight(self, weight: HostArray | None) -> Array | None:
         return None if weight is None else self._put(weight.astype(np.float64))
-
-    def _values(self, column: Column) -> Array:
-        """The values of a column as floats: numbers, or level numbers, NaN where missing."""
-        if column.levels is None:
-            return self._lib.adopt(dense(column.values))
-        level = np.asarray(column.values)
-        return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
 
 
 def _nbytes(array: Array) -> int:

@@ -18,6 +18,7 @@ from gputree.data.slopes import (
     slope_channels,
     wide_shift,
 )
+from gputree.data.target import Target
 from gputree.dtypes import SUM, Array, HostArray
 from gputree.kernels.losses import FLAT
 
@@ -138,6 +139,17 @@ def _wide(lib: Library, values: Array, part: Array, n: int) -> tuple[Array, int,
 
 def _narrow(wide: Array, less: int) -> Array:
     return wide if less == 0 else (wide + (1 << (less - 1))) >> less
+
+
+def target_of(slopes: Slopes) -> Target:
+    """Narrow slopes as a target, for backends whose rows know no others."""
+    arrays: ArraySlopes = slopes.arrays
+    weight = arrays.narrow_curvature
+    if weight is None:  # each counts 1, and those outside nothing
+        weight = np.zeros(len(arrays.narrow_slope))
+        weight[arrays.inside] = 1
+    value = arrays.narrow_slope[None, :].astype(SUM)
+    return Target(slopes.channels, weight.astype(SUM), None, None, value)
 
 
 def begin(lib: Library, data: Array, bins: Bins, slopes: Slopes) -> ArrayRows:

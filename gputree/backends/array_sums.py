@@ -29,6 +29,18 @@ class ArrayHist:
     listed: Array  # row numbers of the small nodes, node by node
     n_listed: HostArray  # (small nodes,) how many each has
 
+    @property
+    def n_nodes(self) -> int:
+        return len(self.place)
+
+    @property
+    def bins(self) -> Bins:
+        return self.coded.bins
+
+    @property
+    def channels(self) -> Channels:
+        return self.coded.target.channels
+
 
 @dataclass(frozen=True)
 class Tallied:
@@ -38,6 +50,18 @@ class Tallied:
     node: HostArray  # (nodes,)
     place: HostArray  # (nodes,) index into `sums`, -1 for a small node
     sums: Array  # (large nodes, channels, places) int64
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.place)
+
+    @property
+    def bins(self) -> Bins:
+        return self.rows.coded.bins
+
+    @property
+    def channels(self) -> Channels:
+        return self.rows.coded.target.channels
 
 
 def is_listed(bins: Bins, n_rows: HostArray) -> HostArray:

@@ -15,19 +15,22 @@ slot
 Values, Data, Rows, Hist, Margins
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes; the predictions of a boosted model so
-    far. Callers pass them on and never open them.
+    far. Callers pass them on and never open them. For the defaults, a Hist has `n_nodes`, `bins`
+    and `channels`, and Rows have their `target`; where a Hist is `Sums`, no search is written.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
@@ -39,6 +42,9 @@ from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
+
+if TYPE_CHECKING:
+    from gputree.backends.sums import Sums
 
 Values: TypeAlias = Any
 Data: TypeAlias = Any
@@ -144,98 +150,6 @@ class Moves:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """When a node is not split any more; see `growth.rules.Rules`."""
-
-    min_rows_split: int
-    max_depth: int | None
-    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
-    min_score: float
-    splits_without_gain: bool
-    budget: int  # bytes of histograms; never changes a tree
-
-
-@dataclass(frozen=True)
-class LevelLists:
-    """Where codes go at nodes that test levels: each node lists some, and all others go one way."""
-
-    node: HostArray  # (lists,)
-    n: HostArray  # (lists,) how many codes are listed
-    absent: HostArray  # (lists,) the slot of all others, perhaps STAY
-    code: HostArray  # (codes, list by list)
-    slot: HostArray  # (codes,)
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
-
-    is_inner: HostArray  # whether the tree splits it; growth may have looked further ahead
-    first_child: HostArray  # -1 where there are none
-    feature: HostArray
-    code: HostArray
-    next_code: HostArray
-    missing_slot: HostArray
-    n_rows: HostArray
-    depth: HostArray
-    score: HostArray
-    sums: HostArray  # (nodes, channels)
-    rows: Rows  # each at its last node
-    levels: LevelLists | None = None  # of the nodes that test some
-    heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
-    threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
-
-
-@dataclass(frozen=True)
-class BoostLevels:
-    """How trees of a boosted model split nominal features into two groups; (features,) each.
-
-    As `ordered` does, with ridges in the units of the loss.
-    """
-
-    n_levels: HostArray  # how many codes are levels; where missing values are one, all are
-    min_rows: HostArray  # see `min_category` of LevelRules
-    ridge: HostArray
-
-
-@dataclass(frozen=True)
-class BoostRules:
-    """How the trees of a boosted model are grown and how far steps go, in the units of the loss."""
-
-    loss: Loss
-    learning_rate: float
-    most_step: float  # the largest magnitude of what a leaf adds
-    max_depth: int | None
-    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
-    min_rows: int  # in each child
-    min_child_weight: float
-    min_gain: float
-    ridge: float
-    n_drawn: int  # see Search
-    budget: int  # bytes of histograms; never changes a tree
-    levels: BoostLevels | None = None  # where some features are nominal
-
-
-@dataclass(frozen=True)
-class Boosted:
-    """Trees of whole rounds, one after another and each breadth-first; (nodes,) but for three."""
-
-    n_nodes: HostArray  # (trees,)
-    slope_shift: HostArray  # (trees,) narrow slopes are stored times 2**slope_shift
-    weight_shift: HostArray  # (trees,)
-    first_child: HostArray  # number in its tree, -1 at a leaf
-    feature: HostArray  # -1 at a leaf
-    code: HostArray  # the largest code that goes to child 0
-    missing_slot: HostArray
-    n_rows: HostArray
-    weight: HostArray  # in whole units
-    worth: HostArray  # what the split gains, 0 at a leaf
-    step: HostArray  # what the node adds to a prediction
-    peak_bytes: int  # the most that sums of nodes took at once
-    levels: LevelLists | None = None  # of nodes that test some, numbered over all trees
-
-
-@dataclass(frozen=True)
 class Kin:
     """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
 
@@ -244,28 +158,17 @@ class Kin:
     parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
 
 
-class Backend(Protocol):
-    """The verbs. A backend knows nothing of trees under construction, queues or pruning."""
+class Core(Protocol):
+    """The verbs that every backend writes; all others follow from them in `backends.defaults`.
+
+    A backend knows nothing of trees under construction, queues or pruning.
+    """
 
     name: str
     device: str
-    grows_whole: bool  # whether `grow_whole` is worth asking
 
-    @property
-    def compile_seconds(self) -> float:
-        """Time spent compiling kernels since the process began."""
-        ...
-
-    @property
-    def n_lanes(self) -> int:
-        """How many tasks `each` runs at the same time."""
-        ...
-
-    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The results of a task for each item, in order; tasks may call the verbs of binning."""
-        ...
-
-    # Once a fit, a few columns at a time.
+    # Values to codes, a few columns at a time.
+    @abstractmethod
     def reserve(
         self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
     ) -> Data:
@@ -275,6 +178,7 @@ class Backend(Protocol):
         """
         ...
 
+    @abstractmethod
     def hold(self, columns: Sequence[Column]) -> Values:
         """Bring the values of some columns to where the backend computes.
 
@@ -282,10 +186,12 @@ class Backend(Protocol):
         """
         ...
 
+    @abstractmethod
     def count_missing(self, values: Values) -> HostArray:
         """How many values of each column are missing. Adds up over parts of the rows."""
         ...
 
+    @abstractmethod
     def sketch(
         self, values: Values, weight: HostArray | None, within: Sequence[HostArray] | None = None
     ) -> list[tuple[HostArray, HostArray]]:
@@ -295,6 +201,7 @@ class Backend(Protocol):
         """
         ...
 
+    @abstractmethod
     def refine(
         self, values: Values, weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
@@ -304,6 +211,7 @@ class Backend(Protocol):
         """
         ...
 
+    @abstractmethod
     def encode(
         self,
         data: Data,
@@ -318,7 +226,8 @@ class Backend(Protocol):
         """
         ...
 
-    # Once a tree.
+    # Rows at nodes, and their sums.
+    @abstractmethod
     def begin(
         self, data: Data, bins: Bins, target: Target, n_each: HostArray | None = None
     ) -> Rows:
@@ -329,8 +238,49 @@ class Backend(Protocol):
         """
         ...
 
+    @abstractmethod
     def take_rows(self, data: Data, row: HostArray) -> Data:
         """The codes of some rows, in their order; a row may come again."""
+        ...
+
+    @abstractmethod
+    def tally(self, rows: Rows, nodes: HostArray) -> Hist:
+        """Sums of the nodes by feature, code and channel. Adds up over parts of the rows."""
+        ...
+
+    @abstractmethod
+    def codes_of(self, rows: Rows, row: HostArray, feature: HostArray) -> HostArray:
+        """The code of a feature in a row, for each pair of them."""
+        ...
+
+    @abstractmethod
+    def disperse(self, rows: Rows, nodes: HostArray, row: HostArray, node: HostArray) -> Rows:
+        """Take all rows from `nodes`, and put `row[i]` at `node[i]`."""
+        ...
+
+    @abstractmethod
+    def leaves(self, rows: Rows) -> HostArray:
+        """The node where each row ended, OUTSIDE for rows that took no part."""
+        ...
+
+
+class Backend(Core, Protocol):
+    """The core, and the verbs that have a default."""
+
+    grows_whole: bool  # whether `grow_whole` is worth asking
+
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent compiling kernels since the process began."""
+        ...
+
+    @property
+    def n_lanes(self) -> int:
+        """How many tasks `each` runs at the same time."""
+        ...
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The results of a task for each item, in order; tasks may call the verbs of binning."""
         ...
 
     # Once a round of boosting.
@@ -377,8 +327,8 @@ class Backend(Protocol):
         """How many rows some nodes have."""
         ...
 
-    def tally(self, rows: Rows, nodes: HostArray) -> Hist:
-        """Sums of the nodes by feature, code and channel. Adds up over parts of the rows."""
+    def dense(self, hist: Hist) -> "Sums":
+        """The sums of all features on the host; those of two parts of the rows can be added."""
         ...
 
     def derive(self, built: Hist, kin: Kin, above: Hist | None) -> Hist:
@@ -424,12 +374,11 @@ class Backend(Protocol):
         """The numbers of the rows at some nodes, node by node, and how many each node has."""
         ...
 
-    def codes_of(self, rows: Rows, row: HostArray, feature: HostArray) -> HostArray:
-        """The code of a feature in a row, for each pair of them."""
-        ...
+    def row_keys(self, rows: Rows, bins: Bins, row: HostArray) -> HostArray:
+        """A number of each row, (rows,) uint64, that depends on what all of its cells hold.
 
-    def disperse(self, rows: Rows, nodes: HostArray, row: HostArray, node: HostArray) -> Rows:
-        """Take all rows from `nodes`, and put `row[i]` at `node[i]`."""
+        Cells count by the numbers of their bins, which no other table of the same values changes.
+        """
         ...
 
     # Once some trees.
@@ -468,10 +417,6 @@ class Backend(Protocol):
         ...
 
     # After a tree.
-    def leaves(self, rows: Rows) -> HostArray:
-        """The node where each row ended, OUTSIDE for rows that took no part."""
-        ...
-
     def apply(self, tree: Tree, table: Table) -> HostArray:
         """Where each row of a table of values ends: at a leaf, or at a node that cannot tell."""
         ...

@@ -23,28 +23,26 @@ from gputree.backends import (
     cpu_values,
 )
 from gputree.backends.contract import (
-    Boosted,
-    BoostRules,
     Item,
     Kin,
     LevelRules,
     LevelSplits,
-    Limits,
     Moves,
     Rates,
     Result,
     Search,
     Splits,
-    Whole,
 )
 from gputree.backends.cpu_lanes import Lanes
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import LEAST_ROWS, CpuRows, Layout, laid_out
 from gputree.backends.cpu_sums import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu_values import CpuValues
+from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import host_codes
 from gputree.backends.levels import tables_of
 from gputree.backends.row_lists import at_roots
+from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
@@ -66,7 +64,7 @@ DIRECT_ROWS = 512  # twice the codes of an 8-bit feature: up to here both paths 
 MOST_LANES = 16  # each needs room to count the buckets of one column at least
 
 
-class CpuBackend:
+class CpuBackend(Defaults):
     """Trees by numba kernels and threads."""
 
     name = "numba"
@@ -405,9 +403,6 @@ class CpuBackend:
         sums = bins.width * channels.n * np.dtype(sum_dtype(channels)).itemsize
         outcome = 8 * (len(bins.features) + channels.n)  # order of the features drawn, left sums
         return np.where(n_rows > DIRECT_ROWS, sums, outcome)
-
-    def room_for_hists(self) -> int | None:
-        return None
 
     def release(self) -> None:
         self._lanes.clear()

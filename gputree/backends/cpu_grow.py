@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from gputree.backends import cpu_sweep
-from gputree.backends.contract import LevelLists, Limits, Search, Whole
+from gputree.backends.contract import Search
 from gputree.backends.cpu_levels import is_compiled, way_of
 from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
+from gputree.backends.whole import LevelLists, Limits, Whole
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, SLOT, HostArray

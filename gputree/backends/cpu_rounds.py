@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from gputree.backends.contract import Boosted, BoostLevels, BoostRules, LevelLists
 from gputree.backends.cpu_grow import LONE_ROWS
 from gputree.backends.cpu_slopes import CpuMargins
 from gputree.backends.interrupts import interruptions_as_such
+from gputree.backends.whole import Boosted, BoostLevels, BoostRules, LevelLists
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import rounds, steps

@@ -6,6 +6,7 @@ import numpy as np
 
 from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, chunks
 from gputree.backends.workers import Workers
+from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.kernels.cpu import histogram, route, words
@@ -26,6 +27,18 @@ class CpuHist:
     node: HostArray  # (nodes,)
     place: HostArray  # (nodes,) index into `sums`, -1 for a node searched from its rows
     sums: HostArray  # (large nodes, places * channels)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.node)
+
+    @property
+    def bins(self) -> Bins:
+        return self.rows.bins
+
+    @property
+    def channels(self) -> Channels:
+        return self.rows.target.channels
 
 
 def sum_dtype(channels: Channels) -> type[np.int32] | type[np.int64]:

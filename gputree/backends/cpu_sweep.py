@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import LevelLists, Limits, Search, Whole
+from gputree.backends.contract import Search
 from gputree.backends.cpu_levels import way_of
 from gputree.backends.cpu_rate import ordered, shape_of
 from gputree.backends.cpu_rows import CpuRows
+from gputree.backends.whole import LevelLists, Limits, Whole
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray

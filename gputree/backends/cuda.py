@@ -5,7 +5,7 @@ handled by one launch of each kernel. Sizes of nodes are known on the host, whic
 it waits for the device once a frontier, for the winners.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,17 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends import cuda_route, cuda_slopes, cuda_values, host_search
-from gputree.backends.attribution import attribute
-from gputree.backends.by_frontiers import ByFrontiers
+from gputree.backends import cuda_route, cuda_slopes, cuda_values
 from gputree.backends.contract import (
-    Item,
     Kin,
-    LevelRules,
-    LevelSplits,
     Moves,
     Rates,
-    Result,
     Search,
     Splits,
 )
@@ -33,11 +27,11 @@ from gputree.backends.cuda_plan import AUTOMATIC, Tuning, route_table, sum_table
 from gputree.backends.cuda_rows import CudaData, CudaRows, attached
 from gputree.backends.cuda_values import CudaValues
 from gputree.backends.cuda_winners import rates_of, splits_of
+from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
-from gputree.backends.host_walk import host_walker
-from gputree.backends.levels import split_levels, tables_of
 from gputree.backends.row_lists import at_roots, dispersed_lists
+from gputree.backends.sums import Sums
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
 from gputree.data.slopes import Given, Loss, Slopes
@@ -48,7 +42,6 @@ from gputree.kernels.cuda import predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
-from gputree.tree.walk import Walk
 
 ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
 
@@ -70,8 +63,16 @@ class CudaHist:
     sums: Array  # (nodes * places * channels,)
     n_nodes: int
 
+    @property
+    def bins(self) -> Bins:
+        return self.rows.bins
 
-class CudaBackend(ByFrontiers):
+    @property
+    def channels(self) -> Channels:
+        return self.rows.target.channels
+
+
+class CudaBackend(Defaults):
     """Trees by CUDA kernels."""
 
     name = "cuda"
@@ -83,12 +84,6 @@ class CudaBackend(ByFrontiers):
         self.device = device.name
 
     # Lanes and costs.
-
-    n_lanes = 1
-    compile_seconds = 0.0
-
-    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        return [task(item) for item in items]
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         # Sums of counts and of slopes have 32 bits; not all channels tell whether they are slopes.
@@ -232,7 +227,7 @@ class CudaBackend(ByFrontiers):
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
         if search.criterion.user is not None:
-            return host_search.best_splits(*self._sums_on_host(hist), search)
+            return super().best_splits(hist, search)
         rows, dev = hist.rows, self._device
         channels = rows.target.channels
         n_items = hist.n_nodes * len(rows.bins.features)
@@ -265,7 +260,7 @@ class CudaBackend(ByFrontiers):
 
     def rate(self, hist: CudaHist, search: Search) -> Rates:
         if search.criterion.user is not None:
-            return host_search.rate(*self._sums_on_host(hist), search)
+            return super().rate(hist, search)
         shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
         rate = self._device.empty(int(np.prod(shape)), np.int64)
         self._scan(
@@ -282,23 +277,16 @@ class CudaBackend(ByFrontiers):
         found = self._device.download(rate).reshape(shape)
         return rates_of(found)
 
-    def _sums_on_host(self, hist: CudaHist) -> tuple[HostArray, Bins, Channels]:
-        bins, channels = hist.rows.bins, hist.rows.target.channels
-        sums = self._device.download(hist.sums).astype(np.int64)
-        by_place = sums.reshape(hist.n_nodes, bins.width, channels.n)
-        return np.ascontiguousarray(by_place.transpose(0, 2, 1)), bins, channels
+    def dense(self, hist: CudaHist) -> Sums:
+        bins, channels = hist.bins, hist.channels
+        cells = self._device.download(hist.sums).reshape(-1, channels.n)
+        return Sums.of_cells(bins, channels, cells)
 
     def cells(self, hist: CudaHist, place: HostArray, feature: HostArray) -> HostArray:
         bins, n_channels = hist.rows.bins, hist.rows.target.channels.n
         first = (place * bins.width + bins.offset[feature]) * n_channels
         found = self._launches.picked(hist.sums, first, bins.n_codes[feature] * n_channels)
         return found.reshape(-1, n_channels).astype(np.int64)
-
-    def split_levels(
-        self, hist: CudaHist, place: HostArray, feature: HostArray, rules: LevelRules
-    ) -> LevelSplits:
-        tables = tables_of(hist.rows.bins, self.cells(hist, place, feature), feature)
-        return split_levels(tables, hist.rows.target.channels, rules)
 
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
         point = rows.target.point
@@ -346,9 +334,6 @@ class CudaBackend(ByFrontiers):
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
-    def walker(self, table: Table) -> Walk:
-        return host_walker(table)
-
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
         leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
         has_levels, args = self._nodes(stack, table)
@@ -363,11 +348,6 @@ class CudaBackend(ByFrontiers):
         payload = stack.width, upload(stack.value), upload(stack.column)
         self._launches.over(make_sum_leaves(has_levels, STAY), table.n_rows, *args, *payload, total)
         return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
-
-    def attribute(
-        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
-    ) -> HostArray:
-        return attribute(stack, table, owner, background)
 
     # Helpers.
 

@@ -4,6 +4,7 @@ import numbers
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -54,6 +55,8 @@ _REMEDY = {
 }
 
 
+# Backends of other libraries, by name: what makes one for a device and a number of threads.
+_added: dict[str, Callable[[str, int], Backend]] = {}
 _spent = 0.0  # what NumPy has done in this process, as a share of what loading takes
 
 
@@ -104,6 +107,16 @@ def choose(
     else:
         name, reason = _for_walks(n_walks, n_trees)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
+
+
+def add(name: str, make: Callable[[str, int], Backend]) -> None:
+    """Let estimators ask for a backend of another library by `backend=name`.
+
+    `make` is called with the device as the user gave it, and the number of threads.
+    """
+    if name in BACKENDS:
+        raise ValueError(f"{name!r} is a backend of gputree; give yours another name")
+    _added[name] = make
 
 
 def thread_count(n_jobs: Any) -> int:
@@ -199,8 +212,11 @@ def _on_cuda(device: str, n_threads: int) -> Choice:
 
 
 def _open(name: str, device: str, n_threads: int) -> Backend:
+    if isinstance(name, str) and name in _added:
+        return _added[name](device, n_threads)
     if name not in BACKENDS:
-        raise ValueError(f"backend={name!r} is unknown; choose from {', '.join(BACKENDS)}")
+        known = ", ".join([*BACKENDS, *_added])
+        raise ValueError(f"backend={name!r} is unknown; choose from {known}")
     if not _is_installed(name) and not (name == "cuda" and _is_simulated()):
         raise BackendUnavailable(f"backend={name!r} is not installed: {_REMEDY[name]}")
     if name in _CPU_BACKENDS and device.startswith("cuda"):

@@ -10,15 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import (
-    Backend,
-    BoostLevels,
-    BoostRules,
-    Data,
-    LevelRules,
-    Margins,
-    Rows,
-)
+from gputree.backends.contract import Backend, Data, LevelRules, Margins, Rows
+from gputree.backends.whole import BoostLevels, BoostRules
 from gputree.boosting.leaves import Refine
 from gputree.data.bins import Bins
 from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Loss, Slopes

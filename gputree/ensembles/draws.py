@@ -57,11 +57,7 @@ def content_order(growing: Growing, weight: HostArray | None = None) -> HostArra
     backend, dataset = growing.backend, growing.dataset
     rows = backend.begin(dataset.data, dataset.bins, growing.target)
     row = np.flatnonzero(growing.counts)
-    key = np.zeros(len(row), np.uint64)
-    for feature in range(dataset.n_features):
-        code = backend.codes_of(rows, row, np.full(len(row), feature))
-        number = dataset.bins.number[dataset.bins.offset[feature] + code]
-        key = sampling.mix(key, number.astype(np.uint64))
+    key = backend.row_keys(rows, dataset.bins, row)
     answers = growing.answers[row].reshape(len(row), -1)
     for output in answers.T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target

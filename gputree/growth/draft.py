@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import LevelLists, Moves, Whole
+from gputree.backends.contract import Moves
+from gputree.backends.whole import LevelLists, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree.backends.contract import Boosted
+from gputree.backends.whole import Boosted
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import CATEGORY, SLOT, STAY, HostArray

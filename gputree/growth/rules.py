@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import LevelRules, Limits, Search
+from gputree.backends.contract import LevelRules, Search
+from gputree.backends.whole import Limits
 from gputree.data.target import Channels, Target
 from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.growth.constraints import Constraints

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gputree.backends.contract import Boosted, Whole
+from gputree.backends.whole import Boosted, Whole
 from gputree.data.bins import Bins
 from gputree.data.slopes import slope_channels
 from gputree.growth.builder import Grown

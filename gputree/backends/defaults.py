@@ -1,0 +1,289 @@
+"""Every verb beyond the core of the contract, in terms of the core.
+
+A backend that inherits `Defaults` writes the verbs of `contract.Core` and overrides what it can do
+faster. Sums then are `Sums` on the host, and splits, gradients and predictions are computed there,
+by the array code that NumPy runs. The results are those of every other backend.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from gputree import formulas, sampling
+from gputree.backends import array_slopes, array_walk, attribution
+from gputree.backends.contract import (
+    Core,
+    Data,
+    Hist,
+    Item,
+    Kin,
+    LevelRules,
+    LevelSplits,
+    Margins,
+    Moves,
+    Rates,
+    Result,
+    Rows,
+    Search,
+    Splits,
+)
+from gputree.backends.host_walk import host_walker
+from gputree.backends.levels import split_levels, tables_of
+from gputree.backends.libraries import Library, NumpyLibrary
+from gputree.backends.rating import Rating
+from gputree.backends.scan import Scanner
+from gputree.backends.sums import Sums
+from gputree.backends.whole import BoostRules, Limits
+from gputree.data.bins import Bins
+from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.sparse import dense
+from gputree.data.table import Column, Table, whole_matrix
+from gputree.data.target import Channels
+from gputree.dtypes import MISSING_LEVEL, OUTSIDE, STAY, SUM, Array, HostArray
+from gputree.runs import owners, spread_out
+from gputree.tree.stack import Stack
+from gputree.tree.tree import Tree
+from gputree.tree.walk import Walk
+
+_NUMPY = NumpyLibrary(np)
+
+
+class Defaults(Core):
+    """The verbs that follow from the core."""
+
+    grows_whole = False
+    # Where the array code of this class runs.
+    _lib: Library = _NUMPY
+    _formulas: SimpleNamespace = formulas.HOST
+    _losses: SimpleNamespace = formulas.LOSSES
+
+    # Rows.
+
+    def count_rows(self, rows: Rows, nodes: HostArray) -> HostArray:
+        leaf = self.leaves(rows)
+        n_nodes = int(nodes.max(initial=-1)) + 1
+        inside = leaf[(leaf != OUTSIDE) & (leaf < n_nodes)]
+        return np.bincount(inside, minlength=n_nodes)[nodes]
+
+    def rows_at(self, rows: Rows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        leaf = self.leaves(rows)
+        order = np.argsort(leaf, kind="stable")
+        begin, end = (np.searchsorted(leaf[order], nodes, side) for side in ("left", "right"))
+        return order[spread_out(begin, end - begin)], end - begin
+
+    def row_keys(self, rows: Rows, bins: Bins, row: HostArray) -> HostArray:
+        key = np.zeros(len(row), np.uint64)
+        for feature in range(len(bins.features)):
+            code = self.codes_of(rows, row, np.full(len(row), feature))
+            number = bins.number[bins.offset[feature] + code]
+            key = sampling.mix(key, number.astype(np.uint64))
+        return key
+
+    def route(self, rows: Rows, moves: Moves) -> Rows:
+        row, n_rows = self.rows_at(rows, moves.node)
+        move = owners(n_rows)
+        code = self.codes_of(rows, row, moves.feature[move])
+        slot = moves.table[moves.start[move] + code].astype(np.int64)
+        node = np.where(slot == STAY, moves.node[move], moves.first_child[move] + slot)
+        return self.disperse(rows, moves.node, row, node)
+
+    def span(self, rows: Rows, nodes: HostArray) -> HostArray:
+        row, n_rows = self.rows_at(rows, nodes)
+        low_high = [
+            self._lib.extremes(self._put(owners(n_rows)), self._put(output[row]), len(nodes))
+            for output in rows.target.point
+        ]
+        found = [[self._lib.to_host(end) for end in ends] for ends in low_high]
+        return np.moveaxis(np.array(found), 2, 0)
+
+    # The search for splits.
+
+    def dense(self, hist: Hist) -> Sums:
+        if isinstance(hist, Sums):
+            return hist
+        n_features = len(hist.bins.features)
+        pairs = np.divmod(np.arange(hist.n_nodes * n_features), n_features)
+        return Sums.of_cells(hist.bins, hist.channels, self.cells(hist, *pairs))
+
+    def derive(self, built: Hist, kin: Kin, above: Hist | None) -> Hist:
+        found: Sums = built.derived(kin, above)
+        return found
+
+    def cells(self, hist: Hist, place: HostArray, feature: HostArray) -> HostArray:
+        found: HostArray = hist.cells(place, feature)
+        return found
+
+    def best_splits(self, hist: Hist, search: Search) -> Splits:
+        sums = self.dense(hist)
+        scanner = Scanner(_NUMPY, formulas.HOST)
+        return scanner.of_sums(sums.array, sums.bins, sums.channels, search)
+
+    def rate(self, hist: Hist, search: Search) -> Rates:
+        sums = self.dense(hist)
+        rating = Rating(_NUMPY, formulas.HOST, sums.bins, sums.channels, search)
+        return rating.of_sums(sums.array)
+
+    def split_levels(
+        self, hist: Hist, place: HostArray, feature: HostArray, rules: LevelRules
+    ) -> LevelSplits:
+        tables = tables_of(hist.bins, self.cells(hist, place, feature), feature)
+        return split_levels(tables, hist.channels, rules)
+
+    # Boosting.
+
+    def margins(self, start: HostArray, y: HostArray, weight: HostArray | None) -> Margins:
+        return array_slopes.margins(self._lib, start, y, weight)
+
+    def slopes(
+        self,
+        margins: Margins,
+        loss: Loss | Given,
+        takes_part: HostArray | None,
+        *,
+        counts_rows: bool,
+    ) -> Iterator[Slopes]:
+        return array_slopes.slopes(
+            self._lib, self._losses, margins, loss, takes_part, counts_rows=counts_rows
+        )
+
+    def begin_slopes(self, data: Data, bins: Bins, slopes: Slopes) -> Rows:
+        return self.begin(data, bins, array_slopes.target_of(slopes))
+
+    def slope_sums(self, rows: Rows, slopes: Slopes, nodes: HostArray) -> HostArray:
+        arrays: array_slopes.ArraySlopes = slopes.arrays
+        row, n_rows = self.rows_at(rows, nodes)
+        found = np.empty((len(nodes), 2), SUM)
+        found[:, 1] = n_rows
+        for column, wide in enumerate((arrays.slope, arrays.curvature)):
+            if wide is not None:
+                # Totals are below 2**53, so that sums of floats are exact.
+                found[:, column] = np.bincount(owners(n_rows), wide[row], len(nodes))
+        return found
+
+    def renew(self, margins: Margins, output: int, rows: Rows, step: HostArray) -> None:
+        leaf = self.leaves(rows)
+        inside = np.flatnonzero(leaf != OUTSIDE)
+        raw = margins.raw[output].copy()
+        raw[inside] += step[leaf[inside]]
+        margins.raw[output] = raw
+
+    def read_margins(self, margins: Margins) -> HostArray:
+        return np.stack([self._lib.to_host(raw) for raw in margins.raw])
+
+    # Whole trees and whole rounds: a frontier after another is the only way.
+
+    def grow_whole(
+        self,
+        roots: Sequence[Rows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
+    ) -> Any:
+        return None
+
+    def boost(
+        self,
+        data: Data,
+        bins: Bins,
+        margins: Margins,
+        rules: BoostRules,
+        takes_part: HostArray | None,
+        columns: HostArray | None,
+        keys: HostArray,
+    ) -> Any:
+        return None
+
+    # Prediction.
+
+    def apply(self, tree: Tree, table: Table) -> HostArray:
+        if tree not in self._plans:
+            self._plans[tree] = array_walk.Plan.of(self._lib, Stack.of([tree]))
+        leaf = np.empty(table.n_rows, np.int64)
+        for rows, _, end in self._walk(self._plans[tree], table):
+            leaf[rows] = self._lib.to_host(end)[0]
+        return leaf
+
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
+        for rows, trees, end in self._walk(self._plan(stack), table):
+            leaf[rows, trees] = self._lib.to_host(end).T - stack.root[trees]
+        return leaf
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        xp, width = self._lib.xp, stack.width
+        total = self._put(np.tile(np.asarray(start, np.float64), (table.n_rows, 1)))
+        value = self._put(stack.value)
+        for rows, trees, end in self._walk(self._plan(stack), table):
+            for number, first in enumerate(stack.column[trees].tolist()):
+                own = total[rows, first : first + width]
+                total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
+        return self._lib.to_host(total)
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return attribution.attribute(stack, table, owner, background)
+
+    def walker(self, table: Table) -> Walk:
+        return host_walker(table)
+
+    @cached_property
+    def _plans(self) -> WeakKeyDictionary[Tree | Stack, array_walk.Plan]:
+        """Kept as long as the trees are, which predict many times and never change."""
+        return WeakKeyDictionary()
+
+    def _plan(self, stack: Stack) -> array_walk.Plan:
+        if stack not in self._plans:
+            self._plans[stack] = array_walk.Plan.of(self._lib, stack)
+        return self._plans[stack]
+
+    def _walk(self, plan: array_walk.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
+        def read(used: HostArray) -> Array:
+            whole = whole_matrix(table.columns)
+            if isinstance(whole, np.ndarray):
+                return self._put(np.ascontiguousarray(whole.T[used]))
+            xp = self._lib.xp
+            columns = (self._values(table.columns[at]) for at in used.tolist())
+            return xp.stack([xp.astype(column, xp.float64) for column in columns])
+
+        return array_walk.walk(self._lib, plan, table.n_rows, read)
+
+    def _values(self, column: Column) -> Array:
+        """The values of a column as floats: numbers, or level numbers, NaN where missing."""
+        if column.levels is None:
+            return self._lib.adopt(dense(column.values))
+        level = np.asarray(column.values)
+        return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
+
+    def _put(self, array: HostArray) -> Array:
+        return self._lib.from_host(array)
+
+    # Lanes and costs.
+
+    @property
+    def n_lanes(self) -> int:
+        return 1
+
+    def each(self, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return [task(item) for item in items]
+
+    @property
+    def compile_seconds(self) -> float:
+        return 0.0
+
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        return np.full(len(n_rows), np.dtype(SUM).itemsize * bins.width * channels.n)
+
+    def room_for_hists(self) -> int | None:
+        return None
+
+    def release(self) -> None:
+        """Nothing is kept for the next call."""
+
+    def bytes_held(self, data: Data, rows: Rows | None) -> int:
+        return int(getattr(data, "nbytes", 0))

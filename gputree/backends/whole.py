@@ -1,0 +1,99 @@
+"""Messages about trees that a backend grows by itself, without the builder between nodes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gputree.data.slopes import Loss
+from gputree.dtypes import HostArray
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a node is not split any more; see `growth.rules.Rules`."""
+
+    min_rows_split: int
+    max_depth: int | None
+    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
+    min_score: float
+    splits_without_gain: bool
+    budget: int  # bytes of histograms; never changes a tree
+
+
+@dataclass(frozen=True)
+class LevelLists:
+    """Where codes go at nodes that test levels: each node lists some, and all others go one way."""
+
+    node: HostArray  # (lists,)
+    n: HostArray  # (lists,) how many codes are listed
+    absent: HostArray  # (lists,) the slot of all others, perhaps STAY
+    code: HostArray  # (codes, list by list)
+    slot: HostArray  # (codes,)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
+
+    is_inner: HostArray  # whether the tree splits it; growth may have looked further ahead
+    first_child: HostArray  # -1 where there are none
+    feature: HostArray
+    code: HostArray
+    next_code: HostArray
+    missing_slot: HostArray
+    n_rows: HostArray
+    depth: HostArray
+    score: HostArray
+    sums: HostArray  # (nodes, channels)
+    rows: Any  # Rows, each at its last node
+    levels: LevelLists | None = None  # of the nodes that test some
+    heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
+    threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
+
+
+@dataclass(frozen=True)
+class BoostLevels:
+    """How trees of a boosted model split nominal features into two groups; (features,) each.
+
+    As `ordered` does, with ridges in the units of the loss.
+    """
+
+    n_levels: HostArray  # how many codes are levels; where missing values are one, all are
+    min_rows: HostArray  # see `min_category` of LevelRules
+    ridge: HostArray
+
+
+@dataclass(frozen=True)
+class BoostRules:
+    """How the trees of a boosted model are grown and how far steps go, in the units of the loss."""
+
+    loss: Loss
+    learning_rate: float
+    most_step: float  # the largest magnitude of what a leaf adds
+    max_depth: int | None
+    max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
+    min_rows: int  # in each child
+    min_child_weight: float
+    min_gain: float
+    ridge: float
+    n_drawn: int  # see Search
+    budget: int  # bytes of histograms; never changes a tree
+    levels: BoostLevels | None = None  # where some features are nominal
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Trees of whole rounds, one after another and each breadth-first; (nodes,) but for three."""
+
+    n_nodes: HostArray  # (trees,)
+    slope_shift: HostArray  # (trees,) narrow slopes are stored times 2**slope_shift
+    weight_shift: HostArray  # (trees,)
+    first_child: HostArray  # number in its tree, -1 at a leaf
+    feature: HostArray  # -1 at a leaf
+    code: HostArray  # the largest code that goes to child 0
+    missing_slot: HostArray
+    n_rows: HostArray
+    weight: HostArray  # in whole units
+    worth: HostArray  # what the split gains, 0 at a leaf
+    step: HostArray  # what the node adds to a prediction
+    peak_bytes: int  # the most that sums of nodes took at once
+    levels: LevelLists | None = None  # of nodes that test some, numbered over all trees
