@@ -61,7 +61,7 @@ MAY_IMPORT = {
     },
     "gputree.growth": {
         *FOUNDATION,
-        *("gputree.backends.contract", "gputree.data", "gputree.tree"),
+        *("gputree.backends.contract", "gputree.backends.whole", "gputree.data", "gputree.tree"),
         *("gputree.formulas", "gputree.kernels.criteria", "gputree.sampling"),
     },
     "gputree.explain": {
@@ -81,8 +81,15 @@ MAY_IMPORT = {
     "gputree.ensembles.kinds": {"gputree.ensembles", "gputree.boosting"},
     "gputree.boosting": {
         *FOUNDATION,
-        *("gputree.backends.contract", "gputree.data", "gputree.growth", "gputree.tree"),
-        *("gputree.formulas", "gputree.kernels.criteria", "gputree.sampling", "gputree.progress"),
+        *("gputree.backends.contract", "gputree.backends.whole", "gputree.data"),
+        *(
+            "gputree.growth",
+            "gputree.tree",
+            "gputree.formulas",
+            "gputree.kernels.criteria",
+            "gputree.sampling",
+            "gputree.progress",
+        ),
     },
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.run": BOOSTED,
