@@ -1,7 +1,6 @@
 """What all ensembles share: a table that is read and cut once, many trees, storing."""
 
 import copy
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
 from gputree.ensembles.members import Estimators, Member, Members
 from gputree.errors import ModelFileError
-from gputree.estimators import parameters
+from gputree.estimators import model_file, parameters
 from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
@@ -151,22 +150,14 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         """The trees, each as an estimator of its own."""
         return iter(self.estimators_)
 
-    def to_bytes(self) -> bytes:
-        """The model as canonical bytes: equal models give equal bytes.
+    def _described(self) -> dict[str, Any]:
+        return {**model_file.describe(self), "n_trees": len(self._members)}
 
-        The bytes hold all that predictions depend on, as in `DecisionTreeClassifier`.
-        """
-        check_is_fitted(self)
-        return ensemble_file.model_bytes(self)
+    def _stored_arrays(self) -> dict[str, HostArray]:
+        return ensemble_file.arrays_of(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model and its parameters to a file, read by `gputree.load`."""
-        check_is_fitted(self)
-        ensemble_file.save(self, path)
-
-    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        check_is_fitted(self)
-        return ensemble_file.parts(self)
+    def _restore(self, header: dict[str, Any], arrays: dict[str, HostArray]) -> None:
+        ensemble_file.restore(self, header, arrays)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,5 @@
 """What all single trees share: fitting, walking, storing."""
 
-import os
 import time
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -37,6 +36,7 @@ from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, we
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
 from gputree.prediction import Walked, walk_table
+from gputree.tree import joined
 from gputree.tree.familiar import FamiliarTree
 from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
@@ -165,24 +165,14 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         check_is_fitted(self)
         return self.nodes_.importances(self.n_features_in_)
 
-    def to_bytes(self) -> bytes:
-        """The model as canonical bytes: equal models give equal bytes.
+    def _described(self) -> dict[str, Any]:
+        return model_file.describe(self)
 
-        The bytes hold all that predictions depend on: the tree, the columns, the labels, and what
-        becomes of values that are missing or were not seen at fit; not the other parameters of
-        the fit, nor where it ran.
-        """
-        check_is_fitted(self)
-        return model_file.model_bytes(self)
+    def _stored_arrays(self) -> dict[str, HostArray]:
+        return joined.arrays_of(self.nodes_)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model and its parameters to a file, read by `gputree.load`."""
-        check_is_fitted(self)
-        model_file.save(self, path)
-
-    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        check_is_fitted(self)
-        return model_file.parts(self)
+    def _restore(self, header: dict[str, Any], arrays: dict[str, HostArray]) -> None:
+        model_file.restore_tree(self, header, arrays)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

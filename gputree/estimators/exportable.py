@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from gputree.estimators.stored import Stored
 from gputree.export.plan import Plan
 
 
-class Exportable:
+class Exportable(Stored):
     """A fitted model in other formats; `docs/formats.md` tells what each of them can hold."""
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -106,8 +107,4 @@ class Exportable:
 
     def _plan(self) -> Plan:
         """What the model computes."""
-        raise NotImplementedError
-
-    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the arrays of a model file."""
         raise NotImplementedError

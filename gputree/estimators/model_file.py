@@ -1,4 +1,4 @@
-"""Fitted estimators as bytes and files, and back."""
+"""Models from files: one reader of all kinds, and what they have in common in a file."""
 
 import math
 import numbers
@@ -13,10 +13,11 @@ from gputree.data.schema import Schema
 from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
+from gputree.estimators import upgrade
 from gputree.estimators.parameters import WAYS, TreeSeed
 from gputree.kernels.criteria import Criterion
 from gputree.pruning import methods
-from gputree.tree import forms, store
+from gputree.tree import joined, store
 from gputree.tree.check import LARGEST, check_counts, check_tree
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.tree import Tree
@@ -26,21 +27,6 @@ LABELS: tuple[Any, ...] = (str, bytes, numbers.Real | np.bool_)
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
-
-
-def model_bytes(estimator: "TreeEstimator") -> bytes:
-    """The canonical bytes of a model."""
-    return store.pack(describe(estimator), arrays_of(estimator))
-
-
-def save(estimator: "TreeEstimator", path: str | os.PathLike[str]) -> None:
-    """Write a model with its parameters."""
-    store.write(path, store.pack(*parts(estimator)))
-
-
-def parts(estimator: "TreeEstimator") -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a model with its parameters."""
-    return {**describe(estimator), **told(estimator)}, arrays_of(estimator)
 
 
 def told(estimator: Any) -> dict[str, Any]:
@@ -115,13 +101,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> gputree.load(path).predict([[1]])
     array(['yes'], dtype='<U3')
     """
-    return restored(*store.unpack(store.read(path)), repr(os.fspath(path)))
+    return from_bytes(store.read(path), repr(os.fspath(path)))
 
 
-def restored(header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any:
-    """The model of a header and arrays; `source` says where they come from."""
+def from_bytes(data: bytes, source: str) -> Any:
+    """The model of a file's content; `source` says where it comes from."""
+    header, arrays = store.unpack(data)
+    return restored(store.version_of(data), header, arrays, source)
+
+
+def restored(version: int, header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any:
+    """The model of a header and arrays, which a file of some version has."""
     try:
-        return _restore(header, arrays)
+        header, arrays = upgrade.newest(version, header, arrays)
+        return read_model(_new(header["estimator"], may_be_rules=True), header, arrays)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -147,20 +140,18 @@ def describe(estimator: Any) -> dict[str, Any]:
     return described
 
 
-def arrays_of(estimator: "TreeEstimator") -> dict[str, Any]:
-    return forms.stored({name: getattr(estimator.nodes_, name) for name in Tree.DTYPES})
-
-
-def _new(kind: Any) -> Any:
-    """An estimator by the name of its class."""
+def _new(kind: Any, *, may_be_rules: bool = False) -> Any:
+    """An estimator by the name of its class; rules are no parameter of other models."""
     from gputree.ensembles import kinds
     from gputree.estimators import classic, trees
+    from gputree.rules.classifier import RuleSetClassifier
 
     known = (
         *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),
         *(classic.ID3Classifier, classic.C45Classifier),
         *(classic.CARTClassifier, classic.CARTRegressor),
         *kinds.ENSEMBLES,
+        *([RuleSetClassifier] if may_be_rules else []),
     )
     for each in known:
         if each.__name__ == kind:
@@ -168,17 +159,26 @@ def _new(kind: Any) -> Any:
     raise ModelFileError(f"the file holds an unknown kind of model: {kind!r:.40}")
 
 
-def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    from gputree.ensembles import ensemble_file
-    from gputree.ensembles.base import Ensemble
-    from gputree.estimators import rules_file
+def read_model(model: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """A new estimator as the model that a file describes."""
+    model._restore(header, arrays)
+    # A model has one form only: what would be described in another way is not a model of ours.
+    again = _with_params_of(header, {**model._described(), **model._settings()})
+    if store.canonical(again) != store.canonical(header):  # not by ==, to which 1 and True are one
+        raise ModelFileError("the file describes its model in an unknown way")
+    return model
 
-    if header["estimator"] == rules_file.NAME:
-        return rules_file.restored(header, arrays)
-    estimator = _new(header["estimator"])
-    if isinstance(estimator, Ensemble):
-        return ensemble_file.restore(estimator, header, arrays)
-    return restored_tree(header, arrays)
+
+def _with_params_of(header: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
+    """A header with the parameters of another: an older file has fewer, and the rest defaults."""
+    return {
+        name: header[name]
+        if name == "params"
+        else _with_params_of(header[name], each)
+        if isinstance(each, dict)
+        else each
+        for name, each in again.items()
+    }
 
 
 def unfitted(header: dict[str, Any]) -> Any:
@@ -188,17 +188,24 @@ def unfitted(header: dict[str, Any]) -> Any:
     return estimator
 
 
-def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstimator":
-    """The fitted tree that a file describes."""
+def new_tree(header: dict[str, Any]) -> Any:
+    """A single tree of the kind that a file tells."""
     from gputree.estimators.base import TreeEstimator
 
-    estimator = unfitted(header)
+    estimator = _new(header["estimator"])
     if not isinstance(estimator, TreeEstimator):
         raise ModelFileError("the file describes a tree that is none")
+    return estimator
+
+
+def restore_tree(
+    estimator: "TreeEstimator", header: dict[str, Any], arrays: dict[str, Any]
+) -> None:
+    """Make a new estimator the fitted tree that a file describes."""
+    set_params(estimator, header["params"])
     estimator.pruning_report_ = None
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
-    forms.check(arrays)
     tree = read_tree(arrays, n_levels(schema))
     estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
@@ -210,32 +217,14 @@ def restored_tree(header: dict[str, Any], arrays: dict[str, Any]) -> "TreeEstima
         estimator.n_classes_ = len(estimator.classes_)
     else:
         estimator.n_outputs_ = read_outputs(tree)
-    check_form({**describe(estimator), "params": header["params"]}, header)
-    return estimator
-
-
-def check_form(again: dict[str, Any], header: dict[str, Any]) -> None:
-    """A model has one form only: what would be described in another way is not a model of ours."""
-    # Not by ==, to which 1, 1.0 and True are one.
-    if store.canonical(again) != store.canonical(header):
-        raise ModelFileError("the file describes its model in an unknown way")
 
 
 def read_tree(arrays: dict[str, Any], n_levels: Sequence[int | None]) -> Tree:
     """A tree that fits the columns, of which `n_levels` tells."""
-    if set(arrays) != set(forms.names_in(arrays)):
-        raise ModelFileError("the file does not hold the arrays of a tree")
-    for name, array in arrays.items():
-        dtype, n_dimensions = forms.dtype_of(name), 2 if name == "value" else 1
-        if array.dtype != np.dtype(dtype):
-            raise ModelFileError(f"array {name!r} has dtype {array.dtype}, not {dtype}")
-        if array.ndim != n_dimensions:
-            raise ModelFileError(f"array {name!r} has {array.ndim} dimensions, not {n_dimensions}")
-    n_entries = np.array([-1 if n is None else n + 1 for n in n_levels], np.int64)
-    own = forms.read(arrays, n_entries)
-    tree = Tree(**own)
+    joined.check_types(arrays)
+    tree = Tree(**arrays)
     # What is left out a tree makes up; a file leaves nothing out.
-    if any(len(array) != len(getattr(tree, name)) for name, array in own.items()):
+    if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items()):
         raise ModelFileError("the file lacks a part of the tree")
     check_tree(tree, n_levels)
     return tree

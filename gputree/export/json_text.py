@@ -1,7 +1,8 @@
 """Models as JSON with a documented schema, and back without loss.
 
-The text says what a model file says, tree by tree and in words. Numbers are written with the
-fewest digits that read back as the same number; NaN is null, infinities are "inf" and "-inf".
+The text says what a model file of the same version says, tree by tree and in words. Numbers are
+written with the fewest digits that read back as the same number; NaN is null, infinities are "inf"
+and "-inf".
 `model.schema.json` beside this module is the schema.
 """
 
@@ -15,12 +16,11 @@ import numpy as np
 from gputree.data.table import Kind
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
-from gputree.tree import forms
+from gputree.tree import joined, store
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.store import DTYPES, MAX_NESTING, nesting, shown
 
 FORMAT = "gputree-json"
-VERSION = 1
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 NAME = "the JSON text"
 LEAVES = "target_leaf"  # (trees, rows) whole numbers, unlike other arrays of ensembles
@@ -48,7 +48,7 @@ def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int
     """The text for the header and the arrays of a model file."""
     said = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": store.FORMAT_VERSION,
         "estimator": header["estimator"],
         "params": dict(header["params"]["dict"]),
         "ensemble": "n_trees" in header,
@@ -73,7 +73,7 @@ def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int
         "classes": _labels(header.get("classes")),
         "trees": _trees(header, arrays),
         "arrays": {
-            name: _numbers(array) for name, array in arrays.items() if name not in _OF_TREES
+            name: _numbers(array) for name, array in arrays.items() if name not in joined.NAMES
         },
     }
     return json.dumps(said, indent=indent, ensure_ascii=True, allow_nan=False)
@@ -113,12 +113,7 @@ def from_json(text: str | bytes) -> Any:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{NAME} does not describe a gputree model: {error}") from error
-    return model_file.restored(header, arrays, NAME)
-
-
-# What lies tree by tree in the text, and one after another in a model file.
-_OF_TREES = {*forms.NAMES, *forms.FIRST_NAMES, *forms.LENGTHS}
-_OF_TREES |= {"tree_nodes", "columns", "tree_columns"}
+    return model_file.restored(said["version"], header, arrays, NAME)
 
 
 def _items(plain: Any) -> Any:
@@ -134,18 +129,10 @@ def _labels(plain: Any) -> dict[str, Any] | None:
 
 
 def _trees(header: dict[str, Any], arrays: dict[str, HostArray]) -> list[dict[str, Any]]:
-    if "n_trees" not in header:
-        return [{name: _numbers(arrays[name]) for name in forms.names_in(arrays)}]
-    n_trees = header["n_trees"]
-    by_node = np.append(0, np.cumsum(arrays["tree_nodes"]))
-    by_surrogate = np.append(0, np.cumsum(arrays["n_surrogates"], dtype=np.int64))[by_node]
-    by_entry = np.append(0, np.cumsum(arrays[forms.lengths_in(arrays)]))
-    end = forms.ends(forms.names_in(arrays), by_node, by_surrogate, by_entry)
-    if "columns" in arrays:
-        end["columns"] = np.append(0, np.cumsum(arrays["tree_columns"]))
+    trees = joined.split(arrays) if "n_trees" in header else [arrays]
     return [
-        {name: _numbers(arrays[name][own[at] : own[at + 1]]) for name, own in end.items()}
-        for at in range(n_trees)
+        {name: _numbers(array) for name, array in tree.items() if name in joined.NAMES}
+        for tree in trees
     ]
 
 
@@ -173,13 +160,7 @@ def _read(text: str | bytes) -> dict[str, Any]:
         raise ModelFileError(f"{NAME} is not JSON: {error}") from error
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ModelFileError(f"{NAME} is not a model: it does not say 'format': {FORMAT!r}")
-    version = said.get("version")
-    if type(version) is not int or version != VERSION:
-        is_newer = type(version) is int and version > VERSION
-        cure = "a newer gputree is needed to read it" if is_newer else "no gputree has written it"
-        raise ModelFileError(
-            f"{NAME} has version {shown(version)}, and this gputree reads version {VERSION}; {cure}"
-        )
+    store.check_version(said.get("version"), NAME)
     return said
 
 
@@ -230,28 +211,19 @@ def _plain_labels(said: dict[str, Any], n_characters: int) -> Any:
 
 
 def _arrays(said: dict[str, Any]) -> dict[str, HostArray]:
-    names = forms.names_in(said["trees"][0])
-    trees = [
-        {
-            name: (_matrix if name == "value" else _array)(tree[name], name, forms.dtype_of(name))
-            for name in names
-        }
-        for tree in said["trees"]
-    ]
+    trees = [{name: _of_tree(each, name) for name, each in tree.items()} for tree in said["trees"]]
+    if any(set(tree) != set(trees[0]) for tree in trees):
+        raise ModelFileError("the trees differ in what they tell")
     others = {name: _other(each, name) for name, each in said["arrays"].items()}
-    if said["ensemble"] is not True:
-        (only,) = trees
-        return only | others
-    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in names}
-    arrays["tree_nodes"] = np.array([len(tree["kind"]) for tree in trees], np.int64)
-    lengths = forms.lengths_in(names)
-    whole = forms.LENGTHS[lengths][0]
-    arrays[lengths] = np.array([len(tree[whole]) for tree in trees], np.int64)
-    if "columns" in said["trees"][0]:
-        own = [_array(tree["columns"], "columns", "<i8") for tree in said["trees"]]
-        arrays["columns"] = np.concatenate(own)
-        arrays["tree_columns"] = np.array([len(columns) for columns in own], np.int64)
-    return arrays | others
+    if said["ensemble"] is True:
+        return joined.join(trees) | others
+    (only,) = trees
+    return only | others
+
+
+def _of_tree(said: Any, name: str) -> HostArray:
+    """An array of a tree."""
+    return (_matrix if name == "value" else _array)(said, name, joined.dtype_of(name))
 
 
 def _other(said: Any, name: str) -> HostArray:

@@ -1,6 +1,5 @@
 """RuleSetClassifier: C4.5's rules with scikit-learn's conventions."""
 
-import os
 from functools import cache
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier
+from gputree.estimators.stored import Stored
 from gputree.estimators.targets import class_factors, read_labels
 from gputree.estimators.trees import DecisionTreeClassifier
 from gputree.rules.from_tree import rules_of
@@ -24,7 +24,7 @@ from gputree.rules.rule_set import RuleSet
 from gputree.shares import fine_weights
 
 
-class RuleSetClassifier(ClassifierMixin, BaseEstimator):
+class RuleSetClassifier(ClassifierMixin, Stored, BaseEstimator):
     """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
 
     A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of
@@ -163,29 +163,17 @@ versicolor (48 rows, 97.9%)
             decimals=decimals,
         )
 
-    def to_bytes(self) -> bytes:
-        """The model as canonical bytes: equal models give equal bytes.
+    def _described(self) -> dict[str, Any]:
+        return rules_file.described(self)
 
-        The bytes hold the rules and the tree they come from, the columns and the labels; not the
-        parameters of the fit, nor where it ran.
-        """
-        check_is_fitted(self)
-        return rules_file.rules_bytes(self)
+    def _settings(self) -> dict[str, Any]:
+        return rules_file.settings(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model and its parameters to a file, read by `gputree.load`.
+    def _stored_arrays(self) -> dict[str, HostArray]:
+        return rules_file.arrays_of(self)
 
-        Examples
-        --------
-        >>> import os, tempfile, gputree
-        >>> model = gputree.RuleSetClassifier().fit([[0], [1], [2], [3]], ["a", "a", "b", "b"])
-        >>> path = os.path.join(tempfile.mkdtemp(), "rules.gputree")
-        >>> model.save(path)
-        >>> gputree.load(path).predict([[3]])
-        array(['b'], dtype='<U1')
-        """
-        check_is_fitted(self)
-        rules_file.save(self, path)
+    def _restore(self, header: dict[str, Any], arrays: dict[str, HostArray]) -> None:
+        rules_file.restore(self, header, arrays)
 
     def __str__(self) -> str:
         return self.export_text() if hasattr(self, "rules_") else repr(self)

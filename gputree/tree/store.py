@@ -9,7 +9,8 @@ Layout, every number little-endian:
     arrays           in the order of their names, C order, each padded to a multiple of 8 bytes
     checksum         SHA-256 of everything before it
 
-A model has one form only: `pack(*unpack(data)) == data` for every file that is accepted.
+A model has one form only: `pack(*unpack(data)) == data` for every file of this version that is
+accepted. All versions have this layout; `gputree.estimators.upgrade` knows how contents differ.
 Knows bytes, JSON and arrays; must not know trees, estimators, or what a header means.
 """
 
@@ -33,7 +34,7 @@ from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
 
 MAGIC = b"gputree\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # of contents, also of those of JSON texts
 PREFIX = struct.Struct("<8sIQ")  # magic, format version, header length
 DIGEST_BYTES = hashlib.sha256().digest_size
 ALIGN_BYTES = 8  # the widest item, so that a mapped file could be used in place
@@ -80,7 +81,10 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, HostArray]) -> bytes:
 
 
 def unpack(data: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dict[str, HostArray]]:
-    """The header and the read-only arrays of a packed file; ModelFileError if it is not one."""
+    """The header and the read-only arrays of a packed file; ModelFileError if it is not one.
+
+    They are those of the file's own version, which `version_of` tells.
+    """
     if not isinstance(data, bytes):
         data = bytes(memoryview(data))
     header_bytes = check_frame(data)
@@ -200,18 +204,29 @@ def check_frame(data: bytes) -> int:
     if len(data) < PREFIX.size:
         raise damaged("it ends within its first lines")
     _, version, header_bytes = PREFIX.unpack_from(data)
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"the model file has format version {version} and this gputree reads version "
-            f"{FORMAT_VERSION}; a newer gputree is needed to load it"
-        )
-    if version < FORMAT_VERSION:
-        raise damaged(f"no gputree has written format version {version}")
+    check_version(version, "the model file")
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise damaged("it ends before its checksum")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise damaged("its content does not match its checksum")
     return int(header_bytes)
+
+
+def version_of(data: bytes) -> int:
+    """The format version of a file that `unpack` has accepted."""
+    return int(PREFIX.unpack_from(data)[1])
+
+
+def check_version(version: Any, source: str) -> None:
+    """Refuse what this gputree cannot know, before anything else is read."""
+    if type(version) is int and 1 <= version <= FORMAT_VERSION:
+        return
+    is_later = type(version) is int and version > FORMAT_VERSION
+    cure = "a newer gputree is needed to load it" if is_later else "no gputree has written that one"
+    raise ModelFileError(
+        f"{source} has format version {shown(version)}, and this gputree reads versions up to "
+        f"{FORMAT_VERSION}; {cure}"
+    )
 
 
 def section(body: memoryview, start: int, n_bytes: int) -> tuple[memoryview, int]:

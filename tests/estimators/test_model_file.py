@@ -399,10 +399,10 @@ HOSTILE = {
     "inner-node-without-weight": entry("weight", 0, 0.0),
     "more-children-than-there-are": entry("n_children", 0, 3),
     "children-left-out": changed_array("n_children", lambda array: array[:0]),
-    "levels-left-out": changed_array("level_start", lambda array: array[:0]),
+    "levels-left-out": changed_array("category_start", lambda array: array[:0]),
     "surrogates-left-out": changed_array("n_surrogates", lambda array: array[:0]),
     "surrogates-that-are-not-there": entry("n_surrogates", 0, 1),
-    "levels-of-nobody": changed_array("level_slot", lambda array: np.zeros(4, array.dtype)),
+    "levels-of-nobody": changed_array("category_slot", lambda array: np.zeros(4, array.dtype)),
     "missing-values-stay": entry("missing_slot", 0, 65_535),
     # what becomes of unknown values
     "no-way-for-missing": lambda header, arrays: (without(header, "missing"), arrays),

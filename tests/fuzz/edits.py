@@ -28,7 +28,7 @@ def content_of(name: str) -> bytes:
 
 @cache
 def parts_of(name: str) -> Parts:
-    """The file as it lies there, of whichever version; `store.unpack` might bring it up to date.
+    """The file as it lies there, of whichever version.
 
     Nothing in it is ever changed: edits make copies of what they change.
     """

@@ -51,13 +51,13 @@ def judged(
 def loaded(data: bytes, is_text: bool) -> Any:
     if is_text:
         return gputree.from_json(data)
-    return model_file.restored(*store.unpack(data), "the file")
+    return model_file.from_bytes(data, "the file")
 
 
 def check_form(model: Any) -> None:
     """What is written again is the same."""
     data = model.to_bytes()
-    again = model_file.restored(*store.unpack(saved(model)), "the file")
+    again = model_file.from_bytes(saved(model), "the file")
     assert again.to_bytes() == data
     assert saved(again) == saved(model)
     if hasattr(model, "to_json"):
@@ -65,11 +65,7 @@ def check_form(model: Any) -> None:
 
 
 def saved(model: Any) -> bytes:
-    if hasattr(model, "_file_parts"):
-        return store.pack(*model._file_parts())
-    from gputree.estimators import rules_file
-
-    return store.pack(rules_file._header(model), rules_file._arrays(model))
+    return store.pack(*model._file_parts())
 
 
 def rows_for(schema: Any) -> Any:

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from gputree.errors import ModelFileError
 from gputree.tree import store
+from tests.fuzz.edits import packed
 
 patient = settings(deadline=None)  # a busy machine is no failure
 HEADER = {"b": [1, -0.0, None, True], "a": {"é": "x"}}
@@ -68,7 +69,7 @@ def opens_or_is_refused(data):
         header, found = store.unpack(data)
     except ModelFileError:
         return
-    assert store.pack(header, found) == data
+    assert packed((header, found), store.version_of(data)) == data
 
 
 # ------------------------------------------------------------------------------ round trips
@@ -277,13 +278,14 @@ def test_a_file_cut_short_says_where():
 
 
 def test_a_newer_format_asks_for_a_newer_gputree_before_anything_else():
-    for data in (framed(b"?", version=2), store.PREFIX.pack(store.MAGIC, 2**32 - 1, 0)):
+    later = store.FORMAT_VERSION + 1
+    for data in (framed(b"?", version=later), store.PREFIX.pack(store.MAGIC, 2**32 - 1, 0)):
         with pytest.raises(ModelFileError, match="a newer gputree is needed"):
             store.unpack(data)
 
 
 def test_format_zero_was_never_written():
-    with pytest.raises(ModelFileError, match="no gputree has written format version 0"):
+    with pytest.raises(ModelFileError, match=r"format version 0, .* no gputree has written"):
         store.unpack(framed(canonical(described()), version=0))
 
 
