@@ -1,6 +1,7 @@
 """GradientBoostingClassifier."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         quarter where there are two classes.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
+    min_impurity_decrease : float, default=0.0
+        The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
+        split must at least lower their mean loss by, times 2.
     l2_regularization : float, default=1.0
         Added to the curvature of each leaf, which makes its value smaller.
     subsample : float, default=1.0
@@ -76,8 +80,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         neither exported nor explained, which tell of trees alone.
     early_stopping : bool or 'auto', default=False
         Whether to stop when other rows are not predicted better any more: those given to `fit`, or
-        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
-        where there are more than 10,000 rows, or others are given.
+        a part of the rows that is held out. 'auto' stops where there are more than 10,000 rows, or
+        others are given.
+    keep_best : bool, default=True
+        Whether early stopping keeps the rounds up to the best one only; otherwise all that were
+        made are kept, as in scikit-learn.
     scoring : 'loss', str, function or None, default='loss'
         What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
         of model, X and y of which more is better, or None for what `score` says.
@@ -161,6 +168,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         min_samples_leaf: int = 1,
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,
+        min_impurity_decrease: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
         oob_score: bool = False,
@@ -171,6 +179,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         class_weight: Any = None,
         init: Any = None,
         early_stopping: bool | str = False,
+        keep_best: bool = True,
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
@@ -197,6 +206,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_split_gain = min_split_gain
+        self.min_impurity_decrease = min_impurity_decrease
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.oob_score = oob_score
@@ -207,6 +217,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.class_weight = class_weight
         self.init = init
         self.early_stopping = early_stopping
+        self.keep_best = keep_best
         self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -310,7 +321,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
                 "loss='exponential' is only suitable for a binary classification problem, and y "
                 f"has {n_classes} classes; use loss='log_loss'"
             )
-        return for_classes(n_classes, self.loss)
+        named = for_classes(n_classes, self.loss)
+        # One class has all of the probability from the start, and trees have nothing to add.
+        return named if n_classes > 1 else replace(named, most_step=0.0)
 
     def _restore_target(self, header: dict[str, Any]) -> None:
         self.classes_ = model_file.read_labels(header)

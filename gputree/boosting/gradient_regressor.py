@@ -57,6 +57,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         none, but for 'poisson', 'gamma' and functions.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
+    min_impurity_decrease : float, default=0.0
+        The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
+        split must at least lower their mean loss by, times 2.
     l2_regularization : float, default=1.0
         Added to the curvature of each leaf, which makes its value smaller. Leaves of
         'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
@@ -80,8 +83,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         neither exported nor explained, which tell of trees alone.
     early_stopping : bool or 'auto', default=False
         Whether to stop when other rows are not predicted better any more: those given to `fit`, or
-        a part of the rows that is held out. The model keeps the rounds up to the best. 'auto' stops
-        where there are more than 10,000 rows, or others are given.
+        a part of the rows that is held out. 'auto' stops where there are more than 10,000 rows, or
+        others are given.
+    keep_best : bool, default=True
+        Whether early stopping keeps the rounds up to the best one only; otherwise all that were
+        made are kept, as in scikit-learn.
     scoring : 'loss', str, function or None, default='loss'
         What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
         of model, X and y of which more is better, or None for what `score` says.
@@ -169,6 +175,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         min_samples_leaf: int = 1,
         min_child_weight: float = 20.0,
         min_split_gain: float = 0.0,
+        min_impurity_decrease: float = 0.0,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
         oob_score: bool = False,
@@ -178,6 +185,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         interaction_cst: Any = None,
         init: Any = None,
         early_stopping: bool | str = False,
+        keep_best: bool = True,
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
@@ -205,6 +213,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_split_gain = min_split_gain
+        self.min_impurity_decrease = min_impurity_decrease
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.oob_score = oob_score
@@ -214,6 +223,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.interaction_cst = interaction_cst
         self.init = init
         self.early_stopping = early_stopping
+        self.keep_best = keep_best
         self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -245,6 +255,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def _answer(self, raw: HostArray) -> HostArray:
         return np.asarray(FORMULAS.exp(raw[0]) if self.loss in LOGARITHMIC else raw[0])
+
+    def _scaled(self, raw: HostArray) -> HostArray:
+        return self._answer(raw)[None, :]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

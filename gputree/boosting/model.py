@@ -1,19 +1,24 @@
 """What both kinds of gradient boosting share: rounds, early stopping, predictions, storing."""
 
 import copy
+import math
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.boosting.dependence import averaged, introduce, read_grid
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
 from gputree.boosting.rounds import Objective, Recipe, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, places
 from gputree.boosting.stopping import Stopping, check_other_rows
+from gputree.boosting.watch import has_ended
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.slopes import Loss
@@ -39,6 +44,7 @@ from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
+EVENLY_CURVED = ("squared_error", "absolute_error", "quantile", "huber")  # at every prediction
 LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
 
 
@@ -55,6 +61,7 @@ class GradientBoosting(Stopping):
     init: Any
     min_child_weight: float
     min_split_gain: float
+    min_impurity_decrease: float
     l2_regularization: float
     subsample: float
     colsample_bytree: float
@@ -110,6 +117,7 @@ class GradientBoosting(Stopping):
         """
         start = time.perf_counter()
         self._check_parameters()
+        self._check_number()
         check_other_rows(X_val, y_val, sample_weight_val)
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
@@ -241,6 +249,32 @@ class GradientBoosting(Stopping):
         columns = [at % len(self._start) for at in range(len(self._members))]
         return self._members.stack(lambda tree: tree.value, columns)
 
+    def __sklearn_tags__(self) -> Tags:
+        introduce(GradientBoosting)  # scikit-learn asks for tags before it chooses a method
+        return super().__sklearn_tags__()
+
+    def _compute_partial_dependence_recursion(self, grid: Any, features: Any) -> HostArray:
+        """What partial_dependence of scikit-learn asks for, (outputs, points of the grid)."""
+        check_is_fitted(self)
+        if getattr(self, "init_", None) is not None:
+            warnings.warn(
+                "Using recursion method with a non-constant init predictor will lead to incorrect "
+                f"partial dependence values. Got init={self.init!r:.60}; use method='brute'",
+                stacklevel=2,
+            )
+        values = read_grid(grid, np.asarray(features).tolist(), self.schema_)
+        raw = np.tile(self._start[:, None], (1, len(grid)))
+        for at, member in enumerate(self._members):
+            tree = member.tree
+            # Where curvature is not constant, it is what nodes call their weight.
+            weight = tree.weight if self.loss in EVENLY_CURVED else tree.n_rows
+            raw[at % len(raw)] += averaged(tree, weight, values)
+        return self._scaled(raw)
+
+    def _scaled(self, raw: HostArray) -> HostArray:
+        """What trees add up to, as averages of it are told."""
+        return raw
+
     def _refuse_init(self, what: str) -> None:
         init = getattr(self, "init_", None)
         if init is not None:
@@ -287,6 +321,7 @@ class GradientBoosting(Stopping):
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
+            min_impurity_decrease=self.min_impurity_decrease,
             max_features=self.max_features,
             missing=self.missing,
             unknown_category=self.unknown_category,
@@ -310,6 +345,7 @@ class GradientBoosting(Stopping):
         parameters.whole("min_samples_leaf", self.min_samples_leaf, 1)
         parameters.real("min_child_weight", self.min_child_weight, 0.0)
         parameters.real("min_split_gain", self.min_split_gain, 0.0)
+        parameters.real("min_impurity_decrease", self.min_impurity_decrease, 0.0)
         parameters.real("l2_regularization", self.l2_regularization, 0.0)
         parameters.share("subsample", self.subsample)
         parameters.share("colsample_bytree", self.colsample_bytree)
@@ -339,7 +375,7 @@ class GradientBoosting(Stopping):
                     "to begin anew"
                 )
 
-    def _recipe(self, run: Run) -> Recipe:
+    def _recipe(self, run: Run, inside: HostArray | None = None) -> Recipe:
         assert isinstance(run, BoostRun)
         assert run.named is not None
         growing = run.growing
@@ -354,7 +390,7 @@ class GradientBoosting(Stopping):
             min_rows_split=growing.rules.min_rows_split,
             min_rows_leaf=self.min_samples_leaf,
             min_child_weight=run.weighed(float(self.min_child_weight) / bend),
-            min_gain=run.weighed(float(self.min_split_gain) * bend),
+            min_gain=self._min_gain(run, inside) * bend,
             ridge=run.weighed(float(self.l2_regularization) / bend),
             level_ridge=run.weighed(LEVEL_RIDGE / bend),
             min_rows_category=growing.rules.min_category,
@@ -368,6 +404,16 @@ class GradientBoosting(Stopping):
             budget=growing.budget,
             finish=Finish(None, missing=self.missing, is_by_codes=True),
         )
+
+    def _min_gain(self, run: BoostRun, inside: HostArray | None) -> float:
+        """What a split must gain, in the units of the weights of rows."""
+        least = run.weighed(float(self.min_split_gain))
+        if not self.min_impurity_decrease:
+            return least
+        weight = counted(run.weight, run.target)
+        # The order of the rows must not change a sum of floats, which fsum does not round.
+        total = math.fsum((weight if inside is None else weight[inside]).tolist())
+        return max(least, float(self.min_impurity_decrease) * total * float(self.subsample))
 
     def _constraints(self, run: Run) -> Constraints | None:
         assert isinstance(run, BoostRun)
@@ -411,7 +457,7 @@ class GradientBoosting(Stopping):
             run.weight,
             raw,
             self._objective(run),
-            self._recipe(run),
+            self._recipe(run, inside),
             named.refine,
             inside,
             None if order is None else places(order, len(y)),
@@ -420,7 +466,9 @@ class GradientBoosting(Stopping):
         run.watch = watch
         run.ledger = ledger = self._ledger(run, rounds)
         number = len(run.kept) // run.trees_a_step
-        while number < self.n_estimators and not (watch is not None and watch.has_ended):
+        # All rounds that were made may tell of an end, and who asks for more has one more.
+        least = number if self.keep_best else number + 1
+        while number < self.n_estimators and (number < least or not has_ended(watch)):
             # Who watches looks at the predictions after each round.
             most = self.n_estimators - number if watch is None and ledger is None else 1
             if ledger is not None:

@@ -29,6 +29,7 @@ class Stopping(Ensemble):
     STEPS: ClassVar[str] = "n_iter_"
 
     early_stopping: bool | str
+    keep_best: bool
     scoring: Any
     subsample: float
     validation_fraction: float | None
@@ -109,6 +110,7 @@ class Stopping(Ensemble):
 
     def _check_stopping(self) -> None:
         parameters.truth_or("early_stopping", self.early_stopping, "auto")
+        parameters.truth("keep_best", self.keep_best)
         if self.validation_fraction is not None:
             parameters.open_share("validation_fraction", self.validation_fraction)
         parameters.whole("n_iter_no_change", self.n_iter_no_change, 1)
@@ -194,11 +196,11 @@ class Stopping(Ensemble):
         return Scored(self, run, row, by_content)
 
     def _ended(self, run: Run) -> None:
-        """Whole rounds only, and with early stopping up to the best one."""
+        """Whole rounds only, and with early stopping up to the best one, if no more are wanted."""
         assert isinstance(run, BoostRun)
         n_kept, n = len(run.kept), run.trees_a_step
         n_rounds = len(run.members) // n
-        if run.stops and run.watch is not None and run.watch.errors:
+        if run.stops and self.keep_best and run.watch is not None and run.watch.errors:
             n_best = int(np.argmin(run.watch.errors)) + 1 - n_kept // n
             n_rounds = min(n_rounds, max(0, n_best))
         del run.members[n_rounds * n :]

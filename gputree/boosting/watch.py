@@ -29,6 +29,11 @@ class Sums:
         return self._raw
 
 
+def has_ended(watch: "Watch | None") -> bool:
+    """Whether somebody watches, and sees no hope left."""
+    return watch is not None and watch.has_ended
+
+
 class Watch:
     """Keeps losses, and tells when they have not become smaller for too long."""
 

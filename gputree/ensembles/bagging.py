@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
@@ -29,6 +30,14 @@ class Bagging(Averaging):
         check_is_fitted(self)
         every = np.arange(self.n_features_in_)
         return [every if member.columns is None else member.columns for member in self._members]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            # What is asked of an estimator that fit would refuse is told of it all the same.
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
 
     def _columns(self, run: Run, tree: int) -> HostArray | None:
         n_features = run.growing.dataset.n_features

@@ -20,7 +20,7 @@ from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
-from gputree.ensembles.members import Estimators, Member, Members
+from gputree.ensembles.members import Estimators, Member, Members, remembering
 from gputree.errors import ModelFileError
 from gputree.estimators import model_file, parameters
 from gputree.estimators.base import TreeEstimator, checked, like
@@ -96,6 +96,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         """
         start = time.perf_counter()
         self._check_parameters()
+        self._check_number()
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         growing = Growing(stem, X, y, sample_weight)
@@ -235,11 +236,10 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         twin._keep(done, X, start)
         return dict(vars(twin))
 
-    def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
-        """A new run, or one that goes on from the trees that there are."""
+    def _check_number(self) -> None:
+        """Tell of a warm start that has nothing to do, before its rows are looked at."""
         if not (self.warm_start and hasattr(self, "_members")):
-            seed = parameters.seed(self.random_state)
-            return Run(growing, stem, seed, [])
+            return
         n = self._n_steps()
         if self.n_estimators < n:
             raise ValueError(
@@ -251,6 +251,12 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 stacklevel=4,
             )
+
+    def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
+        """A new run, or one that goes on from the trees that there are."""
+        if not (self.warm_start and hasattr(self, "_members")):
+            seed = parameters.seed(self.random_state)
+            return Run(growing, stem, seed, [])
         new, old = growing.dataset.schema, self.schema_
         is_same = (new.names, new.kinds, new.levels) == (old.names, old.kinds, old.levels)
         for name, value in growing.learned.items():
@@ -260,7 +266,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
                 "warm_start=True adds trees to those of other columns, classes or outputs; set "
                 "warm_start=False to begin anew"
             )
-        return Run(growing, stem, self._seed, list(self._members))
+        return Run(growing, stem, self._seed, remembering(self._members, self._stem, stem))
 
     def _progress(self, run: Run, n: int) -> Progress:
         """What tells of the trees that are done, of so many in all."""

@@ -27,6 +27,7 @@ class Member:
     tree: Tree
     columns: HostArray | None = None  # numbers of columns, None: all
     report: PruningReport | None = None
+    params: dict[str, Any] | None = None  # of the fit that grew it, where a later one had others
 
     def of(self, table: Table) -> Table:
         """The columns of a table that the tree knows."""
@@ -110,6 +111,18 @@ def rows_of(table: Table, row: HostArray) -> Table:
     return Table(tuple(columns), len(row))
 
 
+def remembering(members: Iterable[Member], old: TreeEstimator, new: TreeEstimator) -> list[Member]:
+    """Trees of an earlier fit, with those of its parameters that the next one has otherwise."""
+    now = new.get_params(deep=False)
+    params = {
+        name: value
+        for name, value in old.get_params(deep=False).items()
+        if name not in TreeEstimator.WHERE and repr(value) != repr(now.get(name))
+    }
+    # A tree that remembers an earlier fit was not grown by the last one.
+    return [replace(each, params=(params | (each.params or {})) or None) for each in members]
+
+
 class Estimators(Sequence[TreeEstimator]):
     """The trees as estimators, each made when it is asked for."""
 
@@ -137,6 +150,8 @@ class Estimators(Sequence[TreeEstimator]):
         member = self._members[at]
         one = copy.copy(self._stem)
         one.nodes_, one.pruning_report_ = member.tree, member.report
+        for name, value in (member.params or {}).items():
+            setattr(one, name, value)
         if self._seed is not None:
             one.random_state = TreeSeed(sampling.tree_seed(self._seed, self._numbers[at]))
         if member.columns is not None:

@@ -21,6 +21,17 @@ SOME_ROWS = 2**18  # are looked up at once
 
 def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -> HostArray:
     """The target as a NumPy array of the table's length, without missing entries."""
+    target = read_entries(y, estimator, numbers=numbers)
+    if len(target) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y "
+            f"has {len(target)}"
+        )
+    return target
+
+
+def read_entries(y: Any, estimator: str, *, numbers: bool = False) -> HostArray:
+    """The target as a NumPy array of any length, without missing entries."""
     if y is None:
         raise ValueError(
             f"{estimator} requires y to be passed, but the target y is None; give it to fit, or to "
@@ -52,11 +63,6 @@ def read_target(y: Any, n_rows: int, estimator: str, *, numbers: bool = False) -
         estimator=estimator,
         ensure_min_samples=0,
     )
-    if len(target) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y "
-            f"has {len(target)}"
-        )
     # 0.0 and -0.0 are one target, whichever row comes first.
     return np.asarray(target + 0.0 if target.dtype.kind == "f" else target)
 

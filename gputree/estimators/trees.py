@@ -12,7 +12,7 @@ from gputree.data.target import LARGEST_TARGET, Target, class_target, value_targ
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
-from gputree.estimators.targets import class_factors, read_labels, read_target
+from gputree.estimators.targets import class_factors, read_entries, read_labels, read_target
 from gputree.kernels.criteria import FOR_CLASSES, FOR_VALUES, Criterion
 
 
@@ -399,6 +399,9 @@ max_features_, missing_, backend_, device_
     def _target(
         self, y: Any, n_rows: int, weight: HostArray | None
     ) -> tuple[Target, dict[str, Any]]:
+        if parameters.criterion(self.criterion, self.CRITERIA).is_counts:
+            # As in scikit-learn, values that cannot be counts are told of before their number.
+            check_counts(read_entries(y, type(self).__name__, numbers=True), None)
         values = self._values_of(y, n_rows)
         if values.shape[1] == 0:
             raise ValueError("y has no column; a regression needs at least one output")
@@ -441,6 +444,6 @@ def check_counts(values: HostArray, weight: HostArray | None) -> None:
     inside = values if weight is None else values[weight > 0]
     if (inside.sum(axis=0) <= 0.0).any():
         raise ValueError(
-            "Sum of y is not strictly positive which is necessary for Poisson regression. At least "
-            "one row with a weight needs a target above 0"
+            "y is not positive in any row that has a weight. Sum of y is not strictly positive "
+            "which is necessary for Poisson regression; use criterion='squared_error'"
         )

@@ -37,6 +37,7 @@ class Translated:
 
     min_child_weight = 0.0
     min_split_gain = 0.0
+    keep_best = False
     colsample_bytree = 1.0
     min_samples_category = "auto"
     missing = "direction"
@@ -56,6 +57,7 @@ class Hist(Translated):
     """As HistGradientBoosting*."""
 
     min_child_weight = 1e-3
+    min_impurity_decrease = 0.0
     subsample = 1.0
     oob_score = False
     init = None
@@ -152,7 +154,6 @@ class Classic(Translated):
         patience = self.n_iter_no_change
         self.early_stopping = patience is not None
         self.n_iter_no_change = patience or 1
-        self.min_split_gain = len(y) * self.min_impurity_decrease
         try:
             super().fit(X, y, sample_weight, callbacks=monitor and [self._told(monitor)])
         finally:

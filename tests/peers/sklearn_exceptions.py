@@ -27,15 +27,12 @@ BINS = "docs/migration/sklearn.md: more than 255 values are cut at quantiles"
 DRAWS = "docs/migration/sklearn.md: other draws, by which a score passes a bound narrowly, or not"
 WEIGHTS = "docs/migration/sklearn.md: whole weights count rows, and the size of others is nothing"
 NO_BAG = "docs/migration/sklearn.md: out-of-bag scores go with warm_start and with max_samples"
-RECURSION = "docs/migration/sklearn.md: method='recursion' is for scikit-learn's own classes"
 SLOPES = "docs/boosting.md: slopes are integers, whose rounding shows after four to six digits"
 LEAVES = "docs/migration/sklearn.md: boosting of numbers wants 20 rows in a leaf"
 
-BEST = "docs/migration/sklearn.md: early stopping keeps the rounds up to the best one"
 HELD_OUT = "docs/migration/sklearn.md: rows are held out by what they hold, not class by class"
 ONE_CLASS = "docs/migration/sklearn.md: one class is a model, which has all of the probability"
 LEVELS = "docs/migration/sklearn.md: max_bins does not bound categories, up to 65,535 are accepted"
-SHARED = "docs/migration/sklearn.md: the parameters of a boosted tree are those of the ensemble"
 
 EXCEPTIONS = {
     "sklearn.tree.tests.test_export": {
@@ -44,7 +41,6 @@ EXCEPTIONS = {
         "test_export_text_feature_class_names_array_support": TIES,
     },
     "sklearn.tree.tests.test_tree": {
-        "test_error": "y of another length than X is refused before its values are looked at",
         "test_almost_constant_feature": WIDE,
         "test_big_input": WIDE,
         "test_huge_allocations": "docs/migration/sklearn.md: memory for leaves that come",
@@ -57,7 +53,6 @@ EXCEPTIONS = {
         "test_importances": WEIGHTS,
         "test_forest_multioutput_integral_regression_target": PRIVATE,
         "test_distribution": "docs/migration/sklearn.md: nodes are numbered breadth-first",
-        "test_class_weight_errors": "docs/migration/sklearn.md: a classifier has one output",
         "test_backend_respected": "docs/migration/sklearn.md: threads of its own, not joblib's",
         "test_max_samples_bootstrap": NO_BAG,
         "test_mse_criterion_object_segfault_smoke_test": PRIVATE,
@@ -67,7 +62,6 @@ EXCEPTIONS = {
         "test_warm_start_with_oob_score_fails": NO_BAG,
         "test_warning_bootstrap_sample_weight": WEIGHTS,
         "test_invalid_sample_weight_max_samples_bootstrap_combinations": WEIGHTS,
-        "test_bagging_allow_nan_tag": "asks for tags of bagging that is refused at fit",
     },
     "sklearn.ensemble.tests.test_weight_boosting": {
         "test_sample_weights_infinite": "docs/migration/sklearn.md: weights of rows stay finite",
@@ -76,33 +70,23 @@ EXCEPTIONS = {
         "test_permutation_importance_correlated_feature_regression_pandas": TIES,
     },
     "sklearn.inspection.tests.test_partial_dependence": {
-        "test_partial_dependence_helpers": PRIVATE,
         "test_recursion_decision_tree_vs_forest_and_gbdt": PRIVATE,
-        "test_recursion_decision_function": RECURSION,
         "test_partial_dependence_easy_target": LEAVES,
-        "test_partial_dependence_error": RECURSION,
-        "test_warning_recursion_non_constant_init": RECURSION,
-        "test_partial_dependence_sample_weight_of_fitted_estimator": RECURSION,
     },
     "sklearn.ensemble.tests.test_gradient_boosting": {
         "test_single_class_with_sample_weight": ONE_CLASS,
         "test_degenerate_targets": ONE_CLASS,
         "test_oob_improvement": DRAWS,
-        "test_warm_start_max_depth": SHARED,
-        "test_min_impurity_decrease": SHARED,
-        "test_gradient_boosting_validation_fraction": BEST,
         "test_early_stopping_stratified": HELD_OUT,
         "test_early_stopping_n_classes": HELD_OUT,
         "test_multinomial_error_exact_backward_compat": SLOPES,
         "test_criterion_param_deprecation": "there is no criterion that could be deprecated",
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_gradient_boosting": {
-        "test_early_stopping_regression": BEST,
-        "test_early_stopping_classification": BEST,
+        "test_early_stopping_classification": HELD_OUT,
         "test_sample_weight_effect": SLOPES,
         "test_early_stopping_with_sample_weights": PRIVATE,
         "test_raw_predict_is_called_with_custom_scorer": PRIVATE,
-        "test_single_node_trees": ONE_CLASS,
         "test_custom_loss": PRIVATE,
         "test_unknown_categories_nan": (
             "docs/migration/sklearn.md: a negative number is a category, not a missing value"
@@ -118,7 +102,7 @@ EXCEPTIONS = {
         "test_dataframe_categorical_errors": LEVELS,
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_warm_start": {
-        "test_warm_start_early_stopping": BEST,
+        "test_warm_start_early_stopping": HELD_OUT,
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_monotonic_constraints": {},
 }

@@ -1,0 +1,65 @@
+"""Partial dependence from the nodes of trees, without walking a table for each point of a grid."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gputree.data.cells import host_cells
+from gputree.data.kinds import known_column
+from gputree.data.schema import Schema
+from gputree.dtypes import STAY, HostArray
+from gputree.tree.tree import Tree
+from gputree.tree.walk import slots_of
+
+THEIRS = "sklearn.ensemble._gb"
+
+
+def introduce(kind: type) -> None:
+    """Tell scikit-learn, where it has asked, that boosting of a kind knows method='recursion'.
+
+    `sklearn.inspection` offers it to subclasses of a class of its own. That takes long to be
+    imported, so it is looked up only where somebody has done so.
+    """
+    base = getattr(sys.modules.get(THEIRS), "BaseGradientBoosting", None)
+    if base is not None and not issubclass(kind, base):
+        base.register(kind)
+
+
+def read_grid(grid: Any, columns: Sequence[int], schema: Schema) -> dict[int, HostArray]:
+    """The values, or the numbers of levels, of each column that a grid varies."""
+    points = np.asarray(grid)
+    return {
+        at: np.asarray(known_column(host_cells(points[:, place]), schema, at).values)
+        for place, at in enumerate(columns)
+    }
+
+
+def averaged(tree: Tree, weight: HostArray, values: dict[int, HostArray]) -> HostArray:
+    """What a tree says of each point of a grid, on average over the columns it does not vary.
+
+    A node that tests one of those sends a point to every child, by the children's weights.
+    """
+    n_points = len(next(iter(values.values())))
+    reach = np.zeros((tree.n_nodes, n_points))
+    reach[0] = 1.0
+    for node in np.flatnonzero(~tree.is_leaf).tolist():  # parents come before their children
+        first, n = int(tree.first_child[node]), int(tree.n_children[node])
+        children = slice(first, first + n)
+        own = values.get(int(tree.feature[node]))
+        if own is None:
+            share = (weight[children] / weight[children].sum())[:, None]
+        else:
+            share = np.arange(n)[:, None] == _slots(tree, node, own)
+        reach[children] = share * reach[node]
+    leaf = tree.is_leaf
+    return np.asarray(tree.value[leaf, 0] @ reach[leaf])
+
+
+def _slots(tree: Tree, node: int, values: HostArray) -> HostArray:
+    """The child to which each value leads at a node."""
+    threshold = np.full(len(values), tree.threshold[node])
+    start = np.full(len(values), tree.category_start[node])
+    slot = slots_of(tree, values, threshold, np.zeros(len(values), np.int64), start)
+    return np.where(slot == STAY, tree.missing_slot[node], slot)
