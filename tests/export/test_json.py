@@ -65,7 +65,7 @@ def test_class_labels_keep_their_type(labels):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda said: said.update(version=2), "version 2"),
+        (lambda said: said.update(version=3), "version 3"),
         (lambda said: said.update(format="x"), "is not a model"),
         (lambda said: said.pop("trees"), "does not describe"),
         (lambda said: said["trees"][0]["feature"].__setitem__(0, 99), "tests a feature"),

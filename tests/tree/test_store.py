@@ -97,7 +97,7 @@ def json_sorted(value):
 def test_the_layout_is_the_documented_one():
     data = store.pack({"k": 1}, {"x": np.array([1, 2, 3], ">u2")})
     text = b'{"arrays":[{"dtype":"uint16","name":"x","shape":[3]}],"header":{"k":1}}'
-    body = b"gputree\n" + struct.pack("<IQ", 1, len(text)) + text
+    body = b"gputree\n" + struct.pack("<IQ", 2, len(text)) + text
     body += bytes(-len(body) % 8) + b"\1\0\2\0\3\0\0\0"
     assert data == body + hashlib.sha256(body).digest()
 
