@@ -290,11 +290,11 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
                 if listeners.tell(TreeDone(number, n, *times, member.tree, error), so_far):
                     break
         except KeyboardInterrupt:
-            if not run.everyone:
+            n_done = len(run.everyone) // run.trees_a_step * run.trees_a_step
+            if not n_done:
                 raise
             warnings.warn(
-                f"the fit was interrupted; the model has the {len(run.everyone)} of {n} trees "
-                "that were done",
+                f"the fit was interrupted; the model has the {n_done} of {n} trees that were done",
                 stacklevel=3,
             )
         finally:

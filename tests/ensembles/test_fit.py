@@ -191,6 +191,18 @@ def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, las
     assert model.to_bytes() == whole.to_bytes()
 
 
+def test_an_interruption_within_the_first_round_is_not_caught():
+    def at_once(done):
+        raise KeyboardInterrupt
+
+    model = GradientBoostingClassifier(2, random_state=0).fit(X, Y)
+    before = model.to_bytes()
+    assert len(model.estimators_) == 6, "a round of three classes has three trees"
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, callbacks=at_once)
+    assert model.to_bytes() == before
+
+
 def test_an_interruption_before_the_first_tree_is_not_caught(monkeypatch):
     def at_once(self, *args):
         raise KeyboardInterrupt
