@@ -10,7 +10,7 @@ from gputree.kernels.criteria import Criterion
 
 _OPERATIONS = array_code.operations(np, lambda array, dtype: array.view(dtype))
 HOST = criteria.compile_for(array_code.as_it_is, _OPERATIONS)
-LOSSES = losses.compile_for(array_code.as_it_is, _OPERATIONS)
+LOSSES = losses.tools_for(array_code.as_it_is, _OPERATIONS)
 
 
 def score(

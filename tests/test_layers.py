@@ -32,6 +32,7 @@ BOOSTED = {
     *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),
     *("gputree.ensembles", "gputree.estimators", "gputree.formulas", "gputree.prediction"),
     *("gputree.export.plan", "gputree.progress", "gputree.sampling", "gputree.tree"),
+    "gputree.kernels.losses",
 }
 MAY_IMPORT = {
     "gputree.kernels": set(),
@@ -82,14 +83,8 @@ MAY_IMPORT = {
     "gputree.boosting": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.backends.whole", "gputree.data"),
-        *(
-            "gputree.growth",
-            "gputree.tree",
-            "gputree.formulas",
-            "gputree.kernels.criteria",
-            "gputree.sampling",
-            "gputree.progress",
-        ),
+        *("gputree.growth", "gputree.tree", "gputree.formulas", "gputree.kernels.criteria"),
+        *("gputree.kernels.losses", "gputree.sampling", "gputree.progress"),
     },
     "gputree.boosting.model": BOOSTED,
     "gputree.boosting.run": BOOSTED,
@@ -203,7 +198,7 @@ def test_kernels_need_nothing_but_numba_and_one_another(name):
     allowed = {"numba", "math", "types", "gputree.kernels"}
     if name.count(".") > 2:  # compiled for one device, with NumPy's dtypes; formulas are for all
         allowed.add("numpy")
-    if name == "gputree.kernels.criteria":  # which says what a criterion is
+    if name in ("gputree.kernels.criteria", "gputree.kernels.losses"):  # which say what one is
         allowed |= {"collections.abc", "dataclasses", "typing"}
     if name == "gputree.kernels.cpu.jit":
         allowed |= {"contextlib", "time", "warnings"}  # it keeps the time of compiling

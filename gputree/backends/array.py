@@ -54,7 +54,7 @@ class ArrayBackend(Defaults):
         operations = array_code.operations(library.xp, library.bits)
         formulas = criteria.compile_for(array_code.as_it_is, operations)
         self._formulas = formulas
-        self._losses = losses.compile_for(array_code.as_it_is, operations)
+        self._losses = losses.tools_for(array_code.as_it_is, operations)
         self._scanner = Scanner(library, formulas)
         self._row_scanner = RowScanner(library, formulas)
 

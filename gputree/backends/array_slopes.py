@@ -9,18 +9,10 @@ import numpy as np
 from gputree.backends.array_rows import ArrayRows, Coded, rows_of
 from gputree.backends.libraries import Library
 from gputree.data.bins import Bins
-from gputree.data.slopes import (
-    Given,
-    Loss,
-    Slopes,
-    narrowing,
-    outline,
-    slope_channels,
-    wide_shift,
-)
+from gputree.data.slopes import Given, Slopes, narrowing, outline, slope_channels, wide_shift
 from gputree.data.target import Target
 from gputree.dtypes import SUM, Array, HostArray
-from gputree.kernels.losses import FLAT
+from gputree.kernels.losses import Loss
 
 
 @dataclass
@@ -52,7 +44,7 @@ def margins(lib: Library, start: HostArray, y: HostArray, weight: HostArray | No
 
 def slopes(
     lib: Library,
-    losses: SimpleNamespace,
+    tools: SimpleNamespace,
     margins: ArrayMargins,
     loss: Loss | Given,
     takes_part: HostArray | None,
@@ -62,7 +54,7 @@ def slopes(
     inside = np.ones(margins.y.shape[0], bool) if takes_part is None else takes_part
     if margins.weight is not None:
         inside = inside & (lib.to_host(margins.weight) > 0)
-    for slope, curvature in _floats(lib, losses, margins, loss):
+    for slope, curvature in _floats(lib, tools, margins, loss):
         if margins.weight is not None:
             slope = slope * margins.weight
             curvature = margins.weight if curvature is None else curvature * margins.weight
@@ -70,7 +62,7 @@ def slopes(
 
 
 def _floats(
-    lib: Library, losses: SimpleNamespace, margins: ArrayMargins, loss: Loss | Given
+    lib: Library, tools: SimpleNamespace, margins: ArrayMargins, loss: Loss | Given
 ) -> Iterator[tuple[Array, Array | None]]:
     """Slope and curvature of each output; None for a curvature that is 1 everywhere."""
     if isinstance(loss, Given):
@@ -78,14 +70,15 @@ def _floats(
             yield lib.from_host(slope), lib.from_host(curvature)
         return
     raw, n = margins.raw, len(margins.raw)
-    if loss.formula == "softmax":
-        most = losses.highest(raw, n)
-        total = losses.volume(raw, most, n)
+    gradient_hessian = loss.formulas(tools).gradient_hessian
+    if loss.is_of_shares:
+        most = tools.highest(raw, n)
+        total = tools.volume(raw, most, n)
         for c in range(n):
-            yield losses.softmax(margins.y, raw[c], most, total, float(c))
+            yield gradient_hessian(margins.y, raw[c], most, total, float(c))
         return
-    found = getattr(losses, loss.formula)(margins.y, raw[0], loss.constant)
-    yield (found, None) if loss.formula in FLAT else found
+    slope, curvature = gradient_hessian(margins.y, raw[0], loss.constant)
+    yield slope, None if loss.is_flat else curvature
 
 
 def _as_integers(

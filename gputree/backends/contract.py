@@ -33,11 +33,12 @@ import numpy as np
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
-from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.slopes import Given, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray
 from gputree.kernels.criteria import Criterion
+from gputree.kernels.losses import Loss
 from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree

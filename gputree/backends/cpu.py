@@ -46,7 +46,7 @@ from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
-from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.slopes import Given, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
@@ -54,6 +54,7 @@ from gputree.kernels.cpu import histogram, predict, route, split, words
 from gputree.kernels.cpu import slopes as slope_kernels
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.kernels.cpu.scoring import number_of
+from gputree.kernels.losses import Loss
 from gputree.runs import begins
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree

@@ -9,7 +9,7 @@ from gputree.backends.whole import Boosted, BoostLevels, BoostRules, LevelLists
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import rounds, steps
-from gputree.kernels.cpu.slopes import NUMBERS
+from gputree.kernels.cpu.slopes import number_of
 
 
 def _bytes_of_sums(n_rows: int, bins: Bins) -> int:
@@ -47,7 +47,7 @@ def boost(
             np.empty((0, n_features), np.bool_) if columns is None else columns,
             _levels(bins, rules.levels),
             keys,
-            (NUMBERS[rules.loss.formula], float(rules.loss.constant)),
+            (number_of(rules.loss), float(rules.loss.constant)),
             (
                 n_rounds,
                 -1 if rules.max_depth is None else rules.max_depth,

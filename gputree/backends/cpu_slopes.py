@@ -9,19 +9,11 @@ from gputree.backends.cpu_lists import NONE
 from gputree.backends.cpu_rows import CHUNK_ROWS, CpuRows, Layout
 from gputree.backends.workers import Workers
 from gputree.data.bins import Bins
-from gputree.data.slopes import (
-    Given,
-    Loss,
-    Slopes,
-    narrowing,
-    outline,
-    slope_channels,
-    wide_shift,
-)
+from gputree.data.slopes import Given, Slopes, narrowing, outline, slope_channels, wide_shift
 from gputree.dtypes import SUM, HostArray
 from gputree.kernels.cpu import slopes as kernels
 from gputree.kernels.cpu.words import LOWER, UPPER
-from gputree.kernels.losses import FLAT
+from gputree.kernels.losses import Loss
 
 NO_FLOATS, NO_MARKS = np.empty(0), np.empty(0, np.bool_)
 
@@ -85,18 +77,19 @@ def _floats(
     y, raw = margins.y, margins.raw
     room = margins.layout.lane.room  # new memory for each tree would take longer than the slopes
     n_parts = -(-len(y) // CHUNK_ROWS)
-    if loss.formula == "softmax":
+    number = kernels.number_of(loss)
+    if loss.is_of_shares:
         most, total = room("most", y.shape, np.float64), room("total", y.shape, np.float64)
         workers.run(kernels.volumes, n_parts, CHUNK_ROWS, raw, most, total)
         slope, curvature = room("slope", y.shape, np.float64), room("curved", y.shape, np.float64)
         for output in range(len(raw)):
-            args = CHUNK_ROWS, float(output), y, raw[output], most, total, slope, curvature
-            workers.run(kernels.class_slopes, n_parts, *args)
+            args = y, raw[output], most, total, slope, curvature
+            workers.run(kernels.class_slopes, n_parts, CHUNK_ROWS, number, float(output), *args)
             yield slope, curvature
         return
     slope = room("slope", y.shape, np.float64)
-    common = CHUNK_ROWS, kernels.NUMBERS[loss.formula], float(loss.constant), y, raw[0], slope
-    if loss.formula in FLAT:
+    common = CHUNK_ROWS, number, float(loss.constant), y, raw[0], slope
+    if loss.is_flat:
         workers.run(kernels.flat_slopes, n_parts, *common)
         yield slope, NO_FLOATS
         return

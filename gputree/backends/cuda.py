@@ -34,12 +34,13 @@ from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.sums import Sums
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets
-from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.slopes import Given, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 from gputree.kernels.cuda import predict, route, split, tally
 from gputree.kernels.cuda.gpu import WARP
+from gputree.kernels.losses import Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 

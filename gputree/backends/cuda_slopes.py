@@ -17,19 +17,11 @@ from gputree.backends.cuda_plan import plan_slopes, route_table
 from gputree.backends.cuda_route import choose, move
 from gputree.backends.cuda_rows import CudaData, CudaRows, put_together
 from gputree.data.bins import Bins
-from gputree.data.slopes import (
-    Given,
-    Loss,
-    Slopes,
-    narrowing,
-    outline,
-    slope_channels,
-    wide_shift,
-)
+from gputree.data.slopes import Given, Slopes, narrowing, outline, slope_channels, wide_shift
 from gputree.dtypes import SUM, Array, HostArray
 from gputree.kernels.cuda import slopes as kernels
-from gputree.kernels.cuda.slopes import CURVATURE, GIVEN, SLOPE
-from gputree.kernels.losses import FLAT
+from gputree.kernels.cuda.slopes import CURVATURE, SLOPE
+from gputree.kernels.losses import Loss
 
 make_slopes = cache(kernels.make_slopes)
 make_volumes = cache(kernels.make_volumes)
@@ -120,14 +112,14 @@ def _floats(
     if isinstance(loss, Given):
         for given in zip(loss.slope, loss.curvature, strict=True):
             pair = [dev.upload(np.asarray(part, np.float64)) for part in given]
-            yield _taken(launches, margins, inside, Loss(GIVEN), 0, (none, none), True, *pair)
+            yield _taken(launches, margins, inside, None, 0, (none, none), True, *pair)
         return
     n_outputs, shares = 1, (none, none)
-    if loss.formula == "softmax":
+    if loss.is_of_shares:
         n_outputs = margins.n_outputs
         shares = dev.empty(n_rows, np.float64), dev.empty(n_rows, np.float64)
         launches.over(make_volumes(), n_rows, n_rows, n_outputs, margins.raw, *shares)
-    is_curved = margins.is_weighted or loss.formula not in FLAT
+    is_curved = margins.is_weighted or not loss.is_flat
     for output in range(n_outputs):
         slope = dev.empty(n_rows, np.float64)
         curvature = dev.empty(n_rows, np.float64) if is_curved else none
@@ -138,7 +130,7 @@ def _taken(
     launches: Launches,
     margins: CudaMargins,
     inside: Inside,
-    loss: Loss,
+    loss: Loss | None,
     output: int,
     shares: tuple[Array, Array],
     is_curved: bool,
@@ -146,12 +138,13 @@ def _taken(
     curvature: Array,
 ) -> _Floats:
     largest = launches.device.zeros(2, np.int64)
+    formulas = () if loss is None else (loss.formulas, loss.is_of_shares)
     _over_rows(
         launches,
-        make_slopes(loss.formula),
+        make_slopes(*formulas),
         margins.n_rows,
         output,
-        float(loss.constant),
+        0.0 if loss is None else float(loss.constant),
         margins.y,
         margins.raw,
         *shares,

@@ -39,11 +39,12 @@ from gputree.backends.scan import Scanner
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits
 from gputree.data.bins import Bins
-from gputree.data.slopes import Given, Loss, Slopes
+from gputree.data.slopes import Given, Slopes
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels
 from gputree.dtypes import MISSING_LEVEL, OUTSIDE, STAY, SUM, Array, HostArray
+from gputree.kernels.losses import Loss
 from gputree.runs import owners, spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree

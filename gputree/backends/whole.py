@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from gputree.data.slopes import Loss
 from gputree.dtypes import HostArray
+from gputree.kernels.losses import Loss
 
 
 @dataclass(frozen=True)

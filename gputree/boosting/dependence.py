@@ -1,19 +1,62 @@
 """Partial dependence from the nodes of trees, without walking a table for each point of a grid."""
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.data.cells import host_cells
 from gputree.data.kinds import known_column
 from gputree.data.schema import Schema
 from gputree.dtypes import STAY, HostArray
+from gputree.kernels.losses import FOR_VALUES
 from gputree.tree.tree import Tree
 from gputree.tree.walk import slots_of
 
 THEIRS = "sklearn.ensemble._gb"
+
+
+class Recursion:
+    """A boosted model that `sklearn.inspection` may ask for partial dependence by recursion."""
+
+    loss: Any
+    init: Any
+    schema_: Schema
+    _start: HostArray
+    _members: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        introduce(Recursion)  # scikit-learn asks for tags before it chooses a method
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        return tags
+
+    def _compute_partial_dependence_recursion(self, grid: Any, features: Any) -> HostArray:
+        """What partial_dependence of scikit-learn asks for, (outputs, points of the grid)."""
+        check_is_fitted(self)
+        if getattr(self, "init_", None) is not None:
+            warnings.warn(
+                "Using recursion method with a non-constant init predictor will lead to incorrect "
+                f"partial dependence values. Got init={self.init!r:.60}; use method='brute'",
+                stacklevel=2,
+            )
+        values = read_grid(grid, np.asarray(features).tolist(), self.schema_)
+        raw = np.tile(self._start[:, None], (1, len(grid)))
+        # Where the hessian is not constant, it is what nodes call their weight.
+        has_weights = isinstance(self.loss, str) and self.loss in FOR_VALUES
+        has_weights = has_weights and FOR_VALUES[self.loss].is_flat
+        for at, member in enumerate(self._members):
+            tree = member.tree
+            weight = tree.weight if has_weights else tree.n_rows
+            raw[at % len(raw)] += averaged(tree, weight, values)
+        return self._scaled(raw)
+
+    def _scaled(self, raw: HostArray) -> HostArray:
+        """What trees add up to, as averages of it are told."""
+        return raw
 
 
 def introduce(kind: type) -> None:

@@ -17,7 +17,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators import model_file
 from gputree.estimators.base import like
 from gputree.estimators.targets import class_factors, read_labels, read_target
-from gputree.export.plan import LOGISTIC, SOFTMAX
+from gputree.kernels.losses import FOR_TWO_CLASSES, LOGISTIC, LOGITS, Link, Loss
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
@@ -154,7 +154,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     (20, 60)
     """
 
-    LOSSES: ClassVar[tuple[str, ...]] = ("log_loss", "exponential")
+    LOSSES: ClassVar[dict[str, Loss]] = FOR_TWO_CLASSES
 
     def __init__(
         self,
@@ -268,11 +268,14 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         for raw in self._staged_raw(X):
             yield like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
 
-    def _link(self) -> str:
-        return LOGISTIC if len(self._start) == 1 else SOFTMAX
+    def _link(self) -> Link:
+        if len(self._start) > 1:
+            return LOGITS
+        known = isinstance(self.loss, str)  # a function of the user has no link of its own
+        return (FOR_TWO_CLASSES.get(self.loss, LOGISTIC) if known else LOGISTIC).link
 
     def _shares(self, raw: HostArray) -> HostArray:
-        return shares(raw) if len(self.classes_) > 1 else np.ones((raw.shape[1], 1))
+        return shares(raw, self._link()) if len(self.classes_) > 1 else np.ones((raw.shape[1], 1))
 
     def _labels(self, raw: HostArray) -> HostArray:
         if len(self.classes_) == 1:
@@ -316,11 +319,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
         n_classes = len(learned["classes_"])
-        if self.loss == "exponential" and n_classes > 2:
-            raise ValueError(
-                "loss='exponential' is only suitable for a binary classification problem, and y "
-                f"has {n_classes} classes; use loss='log_loss'"
-            )
         named = for_classes(n_classes, self.loss)
         # One class has all of the probability from the start, and trees have nothing to add.
         return named if n_classes > 1 else replace(named, most_step=0.0)

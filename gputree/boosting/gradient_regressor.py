@@ -16,10 +16,8 @@ from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import read_target
-from gputree.export.plan import EXPONENTIAL, IDENTITY
 from gputree.formulas import LOSSES as FORMULAS
-
-LOGARITHMIC = ("poisson", "gamma")  # losses whose trees add up to a logarithm
+from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -153,14 +151,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     True
     """
 
-    LOSSES: ClassVar[tuple[str, ...]] = (
-        "squared_error",
-        "absolute_error",
-        "huber",
-        "quantile",
-        "poisson",
-        "gamma",
-    )
+    LOSSES: ClassVar[dict[str, Loss]] = FOR_VALUES
 
     def __init__(
         self,
@@ -250,11 +241,13 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         for raw in self._staged_raw(X):
             yield like(X, self._answer(raw))
 
-    def _link(self) -> str:
-        return EXPONENTIAL if self.loss in LOGARITHMIC else IDENTITY
+    def _link(self) -> Link:
+        # A function of the user has no link, nor has one that a file has not kept.
+        known = isinstance(self.loss, str)
+        return (FOR_VALUES.get(self.loss, SQUARED) if known else SQUARED).link
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(FORMULAS.exp(raw[0]) if self.loss in LOGARITHMIC else raw[0])
+        return np.asarray(self._link().answer(FORMULAS, raw[0]))
 
     def _scaled(self, raw: HostArray) -> HostArray:
         return self._answer(raw)[None, :]
@@ -265,7 +258,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         check_init(self.init, "predict", type(self).__name__)
 
     def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
-        return amounts(init, X, is_log=self.loss in LOGARITHMIC)
+        return amounts(init, X, self._link())
 
     def _read_target(
         self, y: Any, n_rows: int, weight: HostArray | None
@@ -281,15 +274,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         ).astype(np.float64)
         if len(target) and np.abs(target).max() > LARGEST_TARGET:
             raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
-        if self.loss == "poisson" and ((target < 0).any() or not target.any()):
-            raise ValueError(
-                f"loss='poisson' requires non-negative y and sum(y) > 0. {name} has negative "
-                "values, or is 0 everywhere"
-            )
-        if self.loss == "gamma" and (target <= 0).any():
-            raise ValueError(
-                f"loss='gamma' requires strictly positive y. {name} has values that are not above 0"
-            )
+        demand = None if callable(self.loss) else FOR_VALUES[self.loss].demand
+        if demand is not None and not demand.is_met(target):
+            raise ValueError(f"loss={self.loss!r} requires {demand.needs}. {name} has {demand.has}")
         return target
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:

@@ -8,10 +8,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from gputree.arrays import to_numpy
-from gputree.boosting.losses import LEAST_MEAN, MOST_SHARE, logarithm
+from gputree.boosting.losses import MOST_SHARE, logarithm
 from gputree.data.dataset import Dataset
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
+from gputree.formulas import LOSSES
+from gputree.kernels.losses import Link
 
 ZERO = "zero"
 
@@ -69,11 +71,11 @@ def log_odds(model: Any, X: Any, n_classes: int) -> HostArray:
     return logarithm(share[:, -1] / (1.0 - share[:, -1]))[None, :]
 
 
-def amounts(model: Any, X: Any, *, is_log: bool) -> HostArray:
+def amounts(model: Any, X: Any, link: Link) -> HostArray:
     """What the predictions of a model are on the scale of the trees, (1, rows)."""
     found = np.asarray(model.predict(X), np.float64).reshape(1, -1)
     if not (np.abs(found) <= LARGEST_TARGET).all():
         raise ValueError(
             f"init predicted numbers that are not finite, or beyond {LARGEST_TARGET:g}"
         )
-    return logarithm(np.maximum(found, LEAST_MEAN)) if is_log else found
+    return np.asarray(link.raw(LOSSES, np.maximum(found, link.least)))

@@ -1,57 +1,41 @@
 """Leaves of losses that look at the rank of residuals, not at their sum."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.growth.draft import Layout
 from gputree.runs import begins
 
 
-class Refine(Protocol):
-    """Finds the value of each node of a tree from the residuals of its rows."""
+class Residuals:
+    """What rows are off by, leaf by leaf: `leaf` is the node of the tree where each row is."""
 
-    def __call__(
-        self, layout: Layout, leaf: HostArray, residual: HostArray, weight: HostArray | None
-    ) -> HostArray:
-        """`leaf` is the node of the tree where each row is."""
-        ...
+    def __init__(
+        self, n_nodes: int, leaf: HostArray, residual: HostArray, weight: HostArray | None
+    ) -> None:
+        self._n_nodes, self._leaf, self._residual, self._weight = n_nodes, leaf, residual, weight
 
+    def quantile(self, share: float) -> HostArray:
+        """The weighted quantile of each leaf; inner nodes have 0."""
+        return leaf_quantiles(self._n_nodes, self._leaf, self._residual, self._weight, share)
 
-class Quantile:
-    """The weighted quantile of the residuals of a leaf."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def __call__(
-        self, layout: Layout, leaf: HostArray, residual: HostArray, weight: HostArray | None
-    ) -> HostArray:
-        """Inner nodes have 0."""
-        return leaf_quantiles(len(layout.node), leaf, residual, weight, self.share)
-
-
-class Huber:
-    """The median of the residuals, moved by the mean of what is left once it is clipped."""
-
-    def __init__(self, most: float) -> None:
-        self.most = most
-
-    def __call__(
-        self, layout: Layout, leaf: HostArray, residual: HostArray, weight: HostArray | None
-    ) -> HostArray:
-        """Inner nodes have 0."""
-        n_nodes = len(layout.node)
-        middle = leaf_quantiles(n_nodes, leaf, residual, weight, 0.5)
-        apart = np.clip(residual - middle[leaf], -self.most, self.most)
-        own = np.ones(len(leaf)) if weight is None else weight
+    def clipped_mean(self, most: float) -> HostArray:
+        """The median, moved by the mean of what is left once it is clipped; inner nodes have 0."""
+        leaf, middle = self._leaf, self.quantile(0.5)
+        apart = np.clip(self._residual - middle[leaf], -most, most)
+        own = np.ones(len(leaf)) if self._weight is None else self._weight
         # Sums of floats depend on their order, which the rows must not set.
         order = np.lexsort((own, apart, leaf))
         leaf, own, apart = leaf[order], own[order], apart[order]
-        total = np.bincount(leaf, own, minlength=n_nodes)
-        moved = np.bincount(leaf, own * apart, minlength=n_nodes)
+        total = np.bincount(leaf, own, minlength=self._n_nodes)
+        moved = np.bincount(leaf, own * apart, minlength=self._n_nodes)
         return np.asarray(middle + moved / np.where(total > 0.0, total, 1.0))
+
+
+# Finds the value of each node of a tree.
+Refine: TypeAlias = Callable[[Residuals], HostArray]
 
 
 def leaf_quantiles(

@@ -1,28 +1,25 @@
-"""Losses by name: where a model starts, how its sums become answers, how far off they are.
+"""Losses of `gputree.kernels.losses` for the rows of a fit: their start, their mean, their leaves.
 
 Means are of integers, and logarithms and exponentials are the portable ones: models start, and
 stop early, alike on every machine.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from gputree.boosting.leaves import Huber, Quantile, Refine, weighted_quantile
-from gputree.boosting.rounds import Objective
-from gputree.data.slopes import Loss, wide_shift
+from gputree.boosting.leaves import Refine, Residuals, weighted_quantile
+from gputree.data.slopes import wide_shift
 from gputree.data.target import LARGEST_TARGET
 from gputree.data.weights import brought_near_one
 from gputree.dtypes import HostArray
-from gputree.formulas import HOST, LOSSES
+from gputree.formulas import LOSSES
+from gputree.kernels.losses import FOR_CLASSES, FOR_TWO_CLASSES, FOR_VALUES, LOGIT, Link, Loss
 
-LN_2 = 0.6931471805599453
 BLOCK_ROWS = 2**12  # whose intermediate values stay in the cache
 MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
-# What a leaf adds at most to a logarithm: the way from that of 2**-52 to that of 2**52.
-LARGEST_LOG_STEP = 2.0 * 52.0 * LN_2
-LEAST_MEAN = 2.0**-52  # of counts that are all 0, which have a logarithm then
 
 
 @dataclass(frozen=True)
@@ -33,62 +30,107 @@ class Named:
     start: Callable[[HostArray, HostArray], HostArray]  # of target and weights: (outputs,)
     mean: Callable[[HostArray, HostArray, HostArray], float]  # of target, weights, sums
     refine: Refine | None = None  # where leaves look at ranks of residuals
-    bend: float = 1.0  # what curvatures are multiplied by
+    bend: float = 1.0  # what hessians are multiplied by
     most_step: float = LARGEST_TARGET  # what a leaf adds at most
-    # Slopes and curvatures by the host, from the target, where backends have no loss of the name.
-    slopes: Callable[[HostArray], Objective] | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The target and the weights of some rows, and what losses ask about them."""
+
+    y: HostArray
+    weight: HostArray
+    alpha: float = 0.5  # the quantile, or the share of Huber's small residuals
+    n_outputs: int = 1
+
+    def mean(self) -> float:
+        return average(self.y, self.weight)
+
+    def quantile(self, share: float) -> float:
+        return weighted_quantile(self.y, self.weight, share)
+
+    def spread(self, share: float) -> float:
+        """The quantile of the distances to the median."""
+        return weighted_quantile(np.abs(self.y - self.quantile(0.5)), self.weight, share)
+
+    def log_odds(self) -> HostArray:
+        """Those of the second of two classes."""
+        share = np.clip(np.array([self.mean()]), 1.0 - MOST_SHARE, MOST_SHARE)
+        return logarithm(share / (1.0 - share))
+
+    def log_shares(self) -> HostArray:
+        """Those of all classes, whose mean is 0."""
+        each = [average(self.y == c, self.weight) for c in range(self.n_outputs)]
+        total = np.array(each)
+        share = logarithm(np.clip(total / total.sum(), 1.0 - MOST_SHARE, 1.0))
+        return np.asarray(share - average(share, np.ones(self.n_outputs)))
 
 
 def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
     """The loss of a regression; `share` is the quantile, or that of Huber's small residuals."""
-    if name == "squared_error":
-        return Named(Loss("squared"), _at_mean, _squared)
-    if name == "absolute_error":
-        return Named(Loss("absolute"), _at_quantile(0.5), _pinball(0.5, 2.0), Quantile(0.5))
-    if name == "quantile":
-        return Named(
-            Loss("quantile", share), _at_quantile(share), _pinball(share, 1.0), Quantile(share)
-        )
-    if name == "huber":
-        middle = weighted_quantile(y, weight, 0.5)
-        most = weighted_quantile(np.abs(y - middle), weight, share)
-        return Named(Loss("huber", most), _at_quantile(0.5), _huber(most), Huber(most))
-    if name == "gamma":
-        most = LARGEST_LOG_STEP
-        return Named(Loss("squared"), _at_log_mean, _gamma, most_step=most, slopes=_gamma_slopes)
-    return Named(Loss("poisson"), _at_log_mean, _poisson, most_step=LARGEST_LOG_STEP)
+    return named(FOR_VALUES[name], Sample(y, weight, share))
 
 
 def for_classes(n_classes: int, name: str = "log_loss") -> Named:
-    """The deviance of two classes or of several, or the exponential loss of two."""
-    if name == "exponential":
-        return Named(
-            Loss("squared"),
-            _at_log_odds,
-            _exponential,
-            most_step=LARGEST_LOG_STEP,
-            slopes=_exponential_slopes,
+    """The loss of two classes or of several."""
+    if n_classes > 2 and name not in FOR_CLASSES:
+        raise ValueError(
+            f"loss={name!r} is only suitable for a binary classification problem, and y has "
+            f"{n_classes} classes; use loss='log_loss'"
         )
-    if n_classes <= 2:
-        return Named(Loss("logistic"), _at_log_odds, _logistic, most_step=LARGEST_LOG_STEP)
-    # Only differences of logits count, so the steps of all of them sum to 0: along such steps the
-    # deviance is curved more than along one logit. With two classes this is the logistic loss.
-    bend = n_classes / (n_classes - 1.0)
-    start = _at_log_shares(n_classes)
-    return Named(Loss("softmax"), start, _softmax, bend=bend, most_step=LARGEST_LOG_STEP)
+    none = np.empty(0)
+    if n_classes > 2:
+        return named(FOR_CLASSES[name], Sample(none, none, n_outputs=n_classes))
+    return named(FOR_TWO_CLASSES[name], Sample(none, none))
 
 
-def shares(raw: HostArray) -> HostArray:
+def named(loss: Loss, rows: Sample) -> Named:
+    """A loss with the constant that follows from the rows of a fit."""
+    if loss.find_constant is not None:
+        loss = replace(loss, constant=float(loss.find_constant(rows)))
+    return Named(
+        loss,
+        partial(_start, loss, rows),
+        partial(_mean, loss),
+        None if loss.leaf is None else partial(_refined, loss),
+        1.0 if loss.bend is None else loss.bend(rows.n_outputs),
+        loss.link.most_step,
+    )
+
+
+def _start(loss: Loss, rows: Sample, y: HostArray, weight: HostArray) -> HostArray:
+    found = loss.start(replace(rows, y=y, weight=weight), loss.constant)
+    found = np.atleast_1d(np.asarray(found, np.float64))
+    return np.asarray(found if loss.link.raw is None else loss.link.raw(LOSSES, found))
+
+
+def _mean(loss: Loss, y: HostArray, weight: HostArray, raw: HostArray) -> float:
+    """How far off sums of (outputs, rows) are."""
+    value = loss.formulas(LOSSES).value
+    with np.errstate(over="ignore"):
+        if loss.is_of_shares:
+            most = LOSSES.highest(raw, len(raw))
+            total = LOSSES.volume(raw, most, len(raw))
+            return average(value(y, raw, most, total, len(raw)), weight)
+        return average(value(y, raw[0], loss.constant), weight)
+
+
+def _refined(loss: Loss, residuals: Residuals) -> HostArray:
+    return np.asarray(loss.leaf(residuals, loss.constant))
+
+
+def shares(raw: HostArray, link: Link = LOGIT) -> HostArray:
     """Shares of classes from sums of (outputs, rows); (rows, classes)."""
     found = np.empty((raw.shape[1], max(2, len(raw))))
     for first in range(0, raw.shape[1], BLOCK_ROWS):
-        _put_shares(raw[:, first : first + BLOCK_ROWS], found[first : first + BLOCK_ROWS])
+        part = slice(first, first + BLOCK_ROWS)
+        _put_shares(raw[:, part], link, found[part])
     return found
 
 
-def _put_shares(raw: HostArray, found: HostArray) -> None:
+def _put_shares(raw: HostArray, link: Link, found: HostArray) -> None:
     if len(raw) == 1:
-        second = 1.0 / (1.0 + LOSSES.exp(-raw[0]))
+        second = link.answer(LOSSES, raw[0])
         found[:, 0], found[:, 1] = 1.0 - second, second
         return
     raw = np.ascontiguousarray(raw)
@@ -117,112 +159,4 @@ def average(values: HostArray, weight: HostArray) -> float:
 
 def logarithm(x: HostArray) -> HostArray:
     """The natural logarithm."""
-    return np.asarray(HOST.log2(np.asarray(x, np.float64)) * LN_2)
-
-
-# Where models start.
-
-
-def _at_mean(y: HostArray, weight: HostArray) -> HostArray:
-    return np.array([average(y, weight)])
-
-
-def _at_log_mean(y: HostArray, weight: HostArray) -> HostArray:
-    mean = _at_mean(y, weight)
-    return logarithm(np.where(mean > 0.0, mean, LEAST_MEAN))
-
-
-def _at_quantile(share: float) -> Callable[[HostArray, HostArray], HostArray]:
-    return lambda y, weight: np.array([weighted_quantile(y, weight, share)])
-
-
-def _at_log_odds(y: HostArray, weight: HostArray) -> HostArray:
-    share = np.clip(_at_mean(y, weight), 1.0 - MOST_SHARE, MOST_SHARE)
-    return logarithm(share / (1.0 - share))
-
-
-def _at_log_shares(n_classes: int) -> Callable[[HostArray, HostArray], HostArray]:
-    def start(y: HostArray, weight: HostArray) -> HostArray:
-        total = np.array([average(y == c, weight) for c in range(n_classes)])
-        share = logarithm(np.clip(total / total.sum(), 1.0 - MOST_SHARE, 1.0))
-        return np.asarray(share - average(share, np.ones(n_classes)))
-
-    return start
-
-
-# How far off sums are, (outputs, rows).
-
-
-def _squared(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    with np.errstate(over="ignore"):
-        return average((raw[0] - y) ** 2, weight) / 2.0
-
-
-def _pinball(share: float, scale: float) -> Callable[[HostArray, HostArray, HostArray], float]:
-    def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-        apart = y - raw[0]
-        return scale * average(np.maximum(share * apart, (share - 1.0) * apart), weight)
-
-    return mean
-
-
-def _huber(most: float) -> Callable[[HostArray, HostArray, HostArray], float]:
-    def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-        apart = np.abs(y - raw[0])
-        small = np.minimum(apart, most)
-        with np.errstate(over="ignore"):
-            return average(small * (apart - small / 2.0), weight)
-
-    return mean
-
-
-def _poisson(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    return average(LOSSES.exp(raw[0]) - y * raw[0], weight)
-
-
-def _gamma(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    return average(raw[0] + _ratio(y, raw), weight)
-
-
-def _gamma_slopes(y: HostArray) -> Objective:
-    def slopes(raw: HostArray) -> tuple[HostArray, HostArray]:
-        ratio = _ratio(y, raw)[None, :]
-        return 1.0 - ratio, ratio
-
-    return slopes
-
-
-def _ratio(y: HostArray, raw: HostArray) -> HostArray:
-    """How many times the target is what is predicted."""
-    return np.minimum(y * LOSSES.exp(-raw[0]), LARGEST_TARGET)
-
-
-def _exponential(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    return average(_wrongness(y, raw), weight)
-
-
-def _exponential_slopes(y: HostArray) -> Objective:
-    def slopes(raw: HostArray) -> tuple[HostArray, HostArray]:
-        wrong = _wrongness(y, raw)[None, :]
-        return np.where(y > 0.0, -0.5, 0.5) * wrong, 0.25 * wrong
-
-    return slopes
-
-
-def _wrongness(y: HostArray, raw: HostArray) -> HostArray:
-    """The exponential of half the log-odds that a row's own class is short of."""
-    short = np.where(y > 0.0, -0.5, 0.5) * raw[0]
-    return np.minimum(LOSSES.exp(short), LARGEST_TARGET)
-
-
-def _logistic(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    # log(1 + exp(r)) without the exponential of a large number.
-    beyond = logarithm(1.0 + LOSSES.exp(-np.abs(raw[0])))
-    return average(np.maximum(raw[0], 0.0) + beyond - y * raw[0], weight)
-
-
-def _softmax(y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    most = LOSSES.highest(raw, len(raw))
-    total = logarithm(LOSSES.volume(raw, most, len(raw))) + most
-    own = np.take_along_axis(raw, y.astype(np.int64)[None, :], axis=0)[0]
-    return average(total - own, weight)
+    return np.asarray(LOSSES.log(np.asarray(x, np.float64)))

@@ -3,15 +3,13 @@
 import copy
 import math
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from gputree.boosting.dependence import averaged, introduce, read_grid
+from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
@@ -21,7 +19,6 @@ from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.boosting.watch import has_ended
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
-from gputree.data.slopes import Loss
 from gputree.data.table import Kind, Table
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import HostArray
@@ -36,22 +33,22 @@ from gputree.estimators.constraints import read_constraints
 from gputree.estimators.growing import Growing
 from gputree.estimators.model_file import read_outputs
 from gputree.estimators.trees import DecisionTreeRegressor
-from gputree.export.plan import IDENTITY, Plan
+from gputree.export.plan import Plan
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
+from gputree.kernels.losses import Link, Loss
 from gputree.prediction import sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
 MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
-EVENLY_CURVED = ("squared_error", "absolute_error", "quantile", "huber")  # at every prediction
 LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
 
 
-class GradientBoosting(Stopping):
+class GradientBoosting(Recursion, Stopping):
     """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
 
-    LOSSES: ClassVar[tuple[str, ...]]  # by name
+    LOSSES: ClassVar[dict[str, Loss]]  # by name
     loss: Any
     learning_rate: float
     max_depth: int | None
@@ -249,32 +246,6 @@ class GradientBoosting(Stopping):
         columns = [at % len(self._start) for at in range(len(self._members))]
         return self._members.stack(lambda tree: tree.value, columns)
 
-    def __sklearn_tags__(self) -> Tags:
-        introduce(GradientBoosting)  # scikit-learn asks for tags before it chooses a method
-        return super().__sklearn_tags__()
-
-    def _compute_partial_dependence_recursion(self, grid: Any, features: Any) -> HostArray:
-        """What partial_dependence of scikit-learn asks for, (outputs, points of the grid)."""
-        check_is_fitted(self)
-        if getattr(self, "init_", None) is not None:
-            warnings.warn(
-                "Using recursion method with a non-constant init predictor will lead to incorrect "
-                f"partial dependence values. Got init={self.init!r:.60}; use method='brute'",
-                stacklevel=2,
-            )
-        values = read_grid(grid, np.asarray(features).tolist(), self.schema_)
-        raw = np.tile(self._start[:, None], (1, len(grid)))
-        for at, member in enumerate(self._members):
-            tree = member.tree
-            # Where curvature is not constant, it is what nodes call their weight.
-            weight = tree.weight if self.loss in EVENLY_CURVED else tree.n_rows
-            raw[at % len(raw)] += averaged(tree, weight, values)
-        return self._scaled(raw)
-
-    def _scaled(self, raw: HostArray) -> HostArray:
-        """What trees add up to, as averages of it are told."""
-        return raw
-
     def _refuse_init(self, what: str) -> None:
         init = getattr(self, "init_", None)
         if init is not None:
@@ -299,13 +270,13 @@ class GradientBoosting(Stopping):
             tuple(tree.value for tree in trees),
             tuple(at % len(self._start) for at in range(len(trees))),
             self._start,
-            link=self._link(),
+            link=self._link().name,
             classes=getattr(self, "classes_", None),
         )
 
-    def _link(self) -> str:
+    def _link(self) -> Link:
         """From what the trees add up to, to an answer."""
-        return IDENTITY
+        raise NotImplementedError
 
     def _has_outputs(self) -> bool:
         return len(self._start) > 1
@@ -353,7 +324,7 @@ class GradientBoosting(Stopping):
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
         if not callable(self.loss):
             refuse_forgotten(self.loss)
-            parameters.one_of("loss", self.loss, dict.fromkeys(self.LOSSES))
+            parameters.one_of("loss", self.loss, self.LOSSES)
 
     def _own_loss(self, learned: dict[str, Any]) -> OwnLoss | None:
         if not callable(self.loss):
@@ -487,7 +458,7 @@ class GradientBoosting(Stopping):
         assert run.named is not None
         if run.own is not None:
             return run.own.objective(run.target)
-        return run.named.loss if run.named.slopes is None else run.named.slopes(run.target)
+        return run.named.loss
 
     def _first_sums(self, run: BoostRun, inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""

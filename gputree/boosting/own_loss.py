@@ -11,9 +11,9 @@ import numpy as np
 
 from gputree.boosting.losses import Named, average
 from gputree.boosting.rounds import Objective
-from gputree.data.slopes import Loss
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
+from gputree.kernels.losses import SQUARED
 
 # What a file says where a model had a function.
 FORGOTTEN = "function"
@@ -37,7 +37,7 @@ class OwnLoss:
 
     def named(self) -> Named:
         """The loss as boosting knows it: models start from 0."""
-        return Named(Loss("squared"), lambda y, weight: np.zeros(self._n_outputs), self._mean)
+        return Named(SQUARED, lambda y, weight: np.zeros(self._n_outputs), self._mean)
 
     def objective(self, y: HostArray) -> Objective:
         """Slopes and curvatures of the rows of a fit."""

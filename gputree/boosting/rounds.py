@@ -12,9 +12,9 @@ import numpy as np
 from gputree import sampling
 from gputree.backends.contract import Backend, Data, LevelRules, Margins, Rows
 from gputree.backends.whole import BoostLevels, BoostRules
-from gputree.boosting.leaves import Refine
+from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
-from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Loss, Slopes
+from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Slopes
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
@@ -26,6 +26,7 @@ from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
 from gputree.growth.several import finish_rounds
 from gputree.kernels.criteria import SQUARED_ERROR
+from gputree.kernels.losses import Loss
 from gputree.tree.tree import Tree
 
 # Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
@@ -284,7 +285,7 @@ class Rounds:
             place = layout.place[leaf[inside]]
             residual = self.y[inside] - self.predictions()[0, inside]
             weight = None if self.weight is None else self.weight[inside]
-            return self._taken(self.refine(layout, place, residual, weight))
+            return self._taken(self.refine(Residuals(len(layout.node), place, residual, weight)))
         slope, curvature = self._sums(grown, slopes).astype(np.float64).T
         step = LOSSES.newton(slope, curvature, _shifted(self.recipe.ridge, slopes.curvature_shift))
         with np.errstate(over="ignore"):

@@ -20,14 +20,6 @@ MOST_RIDGE, MOST_WEIGHT = widths.MOST_RIDGE, widths.MOST_WEIGHT
 
 
 @dataclass(frozen=True)
-class Loss:
-    """What a boosted model is to make small: a formula of `gputree.kernels.losses`."""
-
-    formula: str
-    constant: float = 0.0
-
-
-@dataclass(frozen=True)
 class Given:
     """Slopes and curvatures that someone else has worked out, (outputs, rows) each."""
 

@@ -34,5 +34,29 @@ OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
 # Without the test for a divisor of 0 that Python's rules ask for, loops become vector code.
 formula = njit(error_model="numpy")
 SCALAR = criteria.compile_for(formula, OPERATIONS)
-LOSSES = losses.compile_for(formula, OPERATIONS)
+LOSSES = losses.tools_for(formula, OPERATIONS)
 WIDTHS = SimpleNamespace(wide_shift=formula(widths.wide_shift), narrowing=formula(widths.narrowing))
+
+# A call for each candidate, or each row, would cost more than most formulas do.
+inlined = njit(error_model="numpy", forceinline=True)
+
+
+def choose(functions, number=0):
+    """One function of all: its first argument is the number of the one to call."""
+    own = functions[number]
+    if number + 1 == len(functions):
+
+        @inlined
+        def chosen(which, *given):
+            return own(*given)
+
+    else:
+        others = choose(functions, number + 1)
+
+        @inlined
+        def chosen(which, *given):
+            if which == number:
+                return own(*given)
+            return others(which, *given)
+
+    return chosen

@@ -64,11 +64,12 @@ def find_slopes(loss, output, y, raw, most, total, slope, curvature):
     """Slopes and curvatures of one output, as floats; where curvatures are 1, they stay."""
     number, constant = loss
     n = y.shape[0]
-    if number == slopes.SOFTMAX:
+    if number >= slopes.N_ALONE:
         if output == 0:
             slopes.volumes(0, 1, n, raw, most, total)
-        given = raw[output]
-        slopes.class_slopes(0, 1, n, float(output), y, given, most, total, slope, curvature)
+        place = float(output)
+        given = y, raw[output], most, total
+        slopes.class_slopes(0, 1, n, number, place, *given, slope, curvature)
     elif number < slopes.N_FLAT:
         slopes.flat_slopes(0, 1, n, number, constant, y, raw[0], slope)
     else:

@@ -5,16 +5,12 @@ compiled names a criterion that a user made.
 """
 
 import numpy as np
-from numba import njit
 
 from gputree.kernels.cpu import user_score
-from gputree.kernels.cpu.formulas import SCALAR
+from gputree.kernels.cpu.formulas import SCALAR, choose, inlined
 from gputree.kernels.criteria import CRITERIA, GINI, SOURCES
 
 larger = SCALAR.larger
-
-# A call for each candidate would cost more than most scores do.
-formula = njit(error_model="numpy", forceinline=True)
 
 _NUMBER = {criterion: SOURCES.index(criterion.formulas) for criterion in CRITERIA}
 N_NUMBERS = len(SOURCES)  # what is not below them is an address
@@ -29,7 +25,7 @@ def number_of(criterion):
 def _two_way(formulas):
     step, finish, falls_short = formulas.step, formulas.score, formulas.falls_short
 
-    @formula
+    @inlined
     def score(sums, first, unit, total, part, whole, floor):
         x, y, z = 0.0, 0.0, 0.0
         for c in range(total.shape[0]):
@@ -43,7 +39,7 @@ def _two_way(formulas):
 
 
 def _by_channel(term):
-    @formula
+    @inlined
     def score(cells, base, stride, weights, n_branches, unit, total, whole):
         result = 0.0
         for c in range(total.shape[0]):
@@ -59,7 +55,7 @@ def _by_channel(term):
 
 
 def _by_branch(step):
-    @formula
+    @inlined
     def score(cells, base, stride, weights, n_branches, unit, total, whole):
         result, of_node = 0.0, 0.0
         for branch in range(n_branches):
@@ -76,7 +72,7 @@ def _by_branch(step):
     return score
 
 
-@formula
+@inlined
 def _refused(cells, base, stride, weights, n_branches, unit, total, whole):
     return -np.inf
 
@@ -88,34 +84,13 @@ def _many_way(criterion):
     return _by_branch(branch) if criterion.sums_by_branch else _by_channel(branch)
 
 
-def _choose(scores, number=0):
-    """One function of all: its first argument is the number of the one to call."""
-    own = scores[number]
-    if number + 1 == len(scores):
-
-        @formula
-        def score(which, *given):
-            return own(*given)
-
-    else:
-        others = _choose(scores, number + 1)
-
-        @formula
-        def score(which, *given):
-            if which == number:
-                return own(*given)
-            return others(which, *given)
-
-    return score
-
-
-@formula
+@inlined
 def is_of_user(which):
     """Whether a criterion is named by an address."""
     return which >= N_NUMBERS
 
 
-@formula
+@inlined
 def two_way_of_user(address, sums, first, unit, total, part, whole, floor):
     return user_score.two_way(address, sums, first, unit, total, part, whole)
 
@@ -123,13 +98,11 @@ def two_way_of_user(address, sums, first, unit, total, part, whole, floor):
 _criterion_of = {number: criterion for criterion, number in _NUMBER.items()}
 # What a split into two is worth, given the sums of child 0 from sums[first] on, channel by channel
 # and times `unit`, the sums of the node, and both weights; -inf where it is below a floor for sure.
-two_way = _choose([_two_way(SCALAR.by_source[source]) for source in SOURCES])
-_many_way_of_formulas = _choose(
-    [_many_way(_criterion_of[number]) for number in range(len(SOURCES))]
-)
+two_way = choose([_two_way(SCALAR.by_source[source]) for source in SOURCES])
+_many_way_of_formulas = choose([_many_way(_criterion_of[number]) for number in range(len(SOURCES))])
 
 
-@formula
+@inlined
 def many_way(which, cells, base, stride, weights, n_branches, unit, total, whole):
     """The same of many children of such weights; their sums are `stride` apart from cells[base]."""
     if is_of_user(which):

@@ -7,47 +7,73 @@ and put together in any order: largest magnitudes and sums of integers. Loops ru
 
 import numpy as np
 
-from gputree.kernels.cpu.formulas import LOSSES
+from gputree.kernels.cpu.formulas import LOSSES, choose, inlined
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.words import UPPER
-from gputree.kernels.losses import FLAT
+from gputree.kernels.losses import every_loss
 
-NUMBERS = {
-    "squared": 0,
-    "absolute": 1,
-    "huber": 2,
-    "quantile": 3,
-    "poisson": 4,
-    "logistic": 5,
-    "softmax": 6,
-}
-N_FLAT = len(FLAT)  # numbers below are of losses whose curvature is 1
-SOFTMAX = NUMBERS["softmax"]
+larger, exp = LOSSES.larger, LOSSES.exp
 
-squared, absolute, huber, quantile = (
-    LOSSES.squared, LOSSES.absolute, LOSSES.huber, LOSSES.quantile,
-)  # fmt: skip
-poisson, logistic, softmax = LOSSES.poisson, LOSSES.logistic, LOSSES.softmax
-higher, exp = LOSSES.higher, LOSSES.exp
+# Kernels know a loss by its number: first those that are flat, at last those of shares.
+_ALL = every_loss()
+_FLAT = [loss for loss in _ALL if loss.is_flat]
+_CURVED = [loss for loss in _ALL if not loss.is_flat and not loss.is_of_shares]
+_OF_SHARES = [loss for loss in _ALL if loss.is_of_shares]
+_NUMBER = {loss.formulas: number for number, loss in enumerate(_ALL)}
+N_FLAT, N_ALONE = len(_FLAT), len(_FLAT) + len(_CURVED)
+
+
+def number_of(loss):
+    """How kernels know a loss."""
+    return _NUMBER[loss.formulas]
+
+
+# Each loss has a loop of its own, so that it becomes vector code.
+
+
+def _flat_loop(loss):
+    of_row = loss.formulas(LOSSES).gradient_hessian
+
+    @inlined
+    def loop(constant, y, raw, slope):
+        for i in range(y.shape[0]):
+            slope[i], _ = of_row(y[i], raw[i], constant)
+
+    return loop
+
+
+def _curved_loop(loss):
+    of_row = loss.formulas(LOSSES).gradient_hessian
+
+    @inlined
+    def loop(constant, y, raw, slope, curvature):
+        for i in range(y.shape[0]):
+            slope[i], curvature[i] = of_row(y[i], raw[i], constant)
+
+    return loop
+
+
+def _loop_of_shares(loss):
+    of_row = loss.formulas(LOSSES).gradient_hessian
+
+    @inlined
+    def loop(output, y, raw, most, total, slope, curvature):
+        for i in range(y.shape[0]):
+            slope[i], curvature[i] = of_row(y[i], raw[i], most[i], total[i], output)
+
+    return loop
+
+
+flat_loop = choose([_flat_loop(loss) for loss in _FLAT])
+curved_loop = choose([_curved_loop(loss) for loss in _CURVED])
+loop_of_shares = choose([_loop_of_shares(loss) for loss in _OF_SHARES])
 
 
 @kernel
 def flat_slopes(begin, end, step, loss, constant, y, raw, slope):
     """Slopes of a loss whose curvature is 1."""
     first, last = begin * step, min(end * step, y.shape[0])
-    y, raw, slope = y[first:last], raw[first:last], slope[first:last]
-    if loss == 0:
-        for i in range(y.shape[0]):
-            slope[i] = squared(y[i], raw[i], constant)
-    elif loss == 1:
-        for i in range(y.shape[0]):
-            slope[i] = absolute(y[i], raw[i], constant)
-    elif loss == 2:
-        for i in range(y.shape[0]):
-            slope[i] = huber(y[i], raw[i], constant)
-    else:
-        for i in range(y.shape[0]):
-            slope[i] = quantile(y[i], raw[i], constant)
+    flat_loop(loss, constant, y[first:last], raw[first:last], slope[first:last])
 
 
 @kernel
@@ -55,13 +81,7 @@ def curved_slopes(begin, end, step, loss, constant, y, raw, slope, curvature):
     """Slopes and curvatures of a loss of one output."""
     first, last = begin * step, min(end * step, y.shape[0])
     y, raw = y[first:last], raw[first:last]
-    slope, curvature = slope[first:last], curvature[first:last]
-    if loss == 4:
-        for i in range(y.shape[0]):
-            slope[i], curvature[i] = poisson(y[i], raw[i], constant)
-    else:
-        for i in range(y.shape[0]):
-            slope[i], curvature[i] = logistic(y[i], raw[i], constant)
+    curved_loop(loss - N_FLAT, constant, y, raw, slope[first:last], curvature[first:last])
 
 
 @kernel
@@ -77,7 +97,7 @@ def volumes(begin, end, step, raw, most, total):
         for output in range(1, raw.shape[0]):
             values = raw[output, first:last]
             for i in range(values.shape[0]):
-                tops[i] = higher(tops[i], values[i])
+                tops[i] = larger(values[i], tops[i])
         totals[:] = 0.0
         for output in range(raw.shape[0]):
             values = raw[output, first:last]
@@ -86,13 +106,12 @@ def volumes(begin, end, step, raw, most, total):
 
 
 @kernel
-def class_slopes(begin, end, step, output, y, raw, most, total, slope, curvature):
+def class_slopes(begin, end, step, loss, output, y, raw, most, total, slope, curvature):
     """Slopes and curvatures of the prediction of one class."""
     first, last = begin * step, min(end * step, y.shape[0])
     y, raw, most, total = y[first:last], raw[first:last], most[first:last], total[first:last]
     slope, curvature = slope[first:last], curvature[first:last]
-    for i in range(y.shape[0]):
-        slope[i], curvature[i] = softmax(y[i], raw[i], most[i], total[i], output)
+    loop_of_shares(loss - N_ALONE, output, y, raw, most, total, slope, curvature)
 
 
 @kernel

@@ -291,5 +291,5 @@ def formulas():
 
 
 def losses():
-    """The formulas of `losses` for kernels."""
-    return loss_formulas.compile_for(function, _OPERATIONS)
+    """What the formulas of `losses` are made of in kernels."""
+    return loss_formulas.tools_for(function, _OPERATIONS)

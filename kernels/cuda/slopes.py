@@ -22,9 +22,7 @@ from gputree.kernels.cuda.gpu import (
     total,
 )
 from gputree.kernels.cuda.route import FIRST, LAST, MOVE, TILE_COLUMNS
-from gputree.kernels.losses import FLAT
 
-GIVEN = "given"  # in the place of a formula: slopes and curvatures are there already
 MOST_WARPS = 32  # of a block
 CURVATURE, SLOPE = 0, 1  # where a pair has them, as channels do
 
@@ -66,9 +64,12 @@ def block_total(own, board):
     return own
 
 
-def make_at_row(formula):
-    """The slope and the curvature of a row by one formula."""
-    if formula == GIVEN:
+def make_at_row(formulas, is_of_shares):
+    """The slope and the curvature of a row by the formulas of a loss.
+
+    Without formulas, they are there already.
+    """
+    if formulas is None:
 
         @function
         def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
@@ -76,19 +77,13 @@ def make_at_row(formula):
 
         return at_row
 
-    of_loss = getattr(losses(), formula)
-    if formula == "softmax":
+    of_loss = formulas(losses()).gradient_hessian
+    if is_of_shares:
 
         @function
         def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
             own = raw[uint64(number) * uint64(n_rows) + uint64(i)]
             return of_loss(y[i], own, most[i], volume[i], np.float64(number))
-
-    elif formula in FLAT:
-
-        @function
-        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
-            return of_loss(y[i], raw[i], constant), 1.0
 
     else:
 
@@ -99,9 +94,9 @@ def make_at_row(formula):
     return at_row
 
 
-def make_slopes(formula):
-    """Slopes and curvatures by one formula."""
-    at_row = make_at_row(formula)
+def make_slopes(formulas=None, is_of_shares=False):
+    """Slopes and curvatures of one loss."""
+    at_row = make_at_row(formulas, is_of_shares)
 
     @kernel
     def take_slopes(

@@ -1,6 +1,6 @@
 """The verbs of boosting, on every backend: slopes of a loss, their sums, predictions that move."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -8,10 +8,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gputree.backends.contract import NO_SPLIT, Moves, Search, Splits
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.slopes import Given, Loss
+from gputree.data.slopes import Given
 from gputree.data.table import Column, Kind
 from gputree.dtypes import SLOT
 from gputree.kernels.criteria import GINI
+from gputree.kernels.losses import (
+    ABSOLUTE,
+    EXPONENTIAL,
+    GAMMA,
+    HUBER,
+    LOGISTIC,
+    POISSON,
+    QUANTILE,
+    SOFTMAX,
+    SQUARED,
+)
 from tests.backends.test_contract import opened
 
 NUMPY = opened("numpy")
@@ -19,13 +30,15 @@ ROOT = np.zeros(1, np.int64)
 N = 13
 
 LOSSES = {
-    "squared": Loss("squared"),
-    "absolute": Loss("absolute"),
-    "huber": Loss("huber", 0.75),
-    "quantile": Loss("quantile", 0.3),
-    "poisson": Loss("poisson"),
-    "logistic": Loss("logistic"),
-    "softmax": Loss("softmax"),
+    "squared": SQUARED,
+    "absolute": ABSOLUTE,
+    "huber": replace(HUBER, constant=0.75),
+    "quantile": replace(QUANTILE, constant=0.3),
+    "poisson": POISSON,
+    "logistic": LOGISTIC,
+    "softmax": SOFTMAX,
+    "gamma": GAMMA,
+    "exponential": EXPONENTIAL,
 }
 
 
@@ -65,6 +78,8 @@ def rows_of(kind, *, weighs=False, shares=False):
         raw[0, 2] = y[2]
     if kind == "poisson":
         raw[0, 0] = 20.0
+    if kind == "gamma":
+        y += 0.5
     return Rows(
         y,
         raw,
@@ -136,12 +151,12 @@ def test_given_slopes_are_those_of_numpy(backend, weighs):
 def test_a_loss_of_one_output_looks_at_the_first(backend):
     rows = rows_of("softmax")
     one = Rows(rows.y, rows.raw[:1])
-    assert taken(backend, rows, Loss("logistic")) == taken(NUMPY, one, Loss("logistic"))
+    assert taken(backend, rows, LOGISTIC) == taken(NUMPY, one, LOGISTIC)
 
 
 def test_slopes_of_half_the_squared_distance_are_distances(backend):
     rows = Rows(np.array([1.0, 5.0, 2.0]), np.array([[2.0, 2.0, 2.0]]))
-    [found] = taken(backend, rows, Loss("squared"))
+    [found] = taken(backend, rows, SQUARED)
     assert found["n_rows"] == 3
     assert found["channels"].n == 2
     assert not found["channels"].hides_rows
@@ -159,7 +174,7 @@ def test_rows_outside_and_rows_without_weight_have_nothing(backend):
         np.array([1.0, 0.0, 1.0, 3.0]),
         np.array([True, True, False, True]),
     )
-    [found] = taken(backend, rows, Loss("squared"), counts_rows=True)
+    [found] = taken(backend, rows, SQUARED, counts_rows=True)
     assert found["n_rows"] == 2
     assert [pair == [0, 0] for pair in found["wide"]] == [False, True, True, False]
     assert [cell[2] for cell in found["narrow"]] == [1, 0, 0, 1]
@@ -251,7 +266,7 @@ def test_nobody_moves_where_nobody_is(backend):
     rows = Rows(np.zeros(3), np.ones((1, 3)), None, np.zeros(3, bool))
     margins = backend.margins(rows.raw, rows.y, None)
     data, bins = one_code_a_row(backend, 3)
-    [slopes] = backend.slopes(margins, Loss("squared"), rows.takes_part, counts_rows=False)
+    [slopes] = backend.slopes(margins, SQUARED, rows.takes_part, counts_rows=False)
     none = apart(backend, backend.begin_slopes(data, bins, slopes), 3)
     backend.renew(margins, 0, none, np.ones(4))
     assert backend.count_rows(none, np.arange(4)).tolist() == [0] * 4

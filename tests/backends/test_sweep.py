@@ -9,10 +9,10 @@ from gputree.backends import cpu_grow, cpu_sweep
 from gputree.backends.cpu import CpuBackend
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
-from gputree.data.slopes import Loss
 from gputree.growth.builder import Start, grow_from, grow_whole
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import GINI
+from gputree.kernels.losses import LOGISTIC, SQUARED
 
 BUDGET = 2**28
 
@@ -32,12 +32,12 @@ def table(n_rows=2000, n_features=6, seed=0, missing=0.0):
     return X, signal
 
 
-def both(X, y, rules, formula="logistic", takes_part=None, n_threads=2, max_bins=255, nominal=()):
+def both(X, y, rules, loss=LOGISTIC, takes_part=None, n_threads=2, max_bins=255, nominal=()):
     """The tree by frontiers, and the one by sweeps."""
     backend = CpuBackend(n_threads)
     bins, data = bin_table(backend, read_table(X, categorical_features=nominal), None, max_bins)
     margins = backend.margins(np.zeros((1, len(y))), y.astype(float), None)
-    slopes = next(backend.slopes(margins, Loss(formula), takes_part, counts_rows=False))
+    slopes = next(backend.slopes(margins, loss, takes_part, counts_rows=False))
 
     def start():
         rows = backend.begin_slopes(data, bins, slopes)
@@ -91,13 +91,13 @@ GROWTH = {
 
 
 @pytest.mark.parametrize("growth", GROWTH)
-@pytest.mark.parametrize("formula", ["logistic", "squared"])
+@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=str)
 @pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_same_tree(growth, formula, missing):
+def test_same_tree(growth, loss, missing):
     X, signal = table(missing=missing)
-    y = signal > 0 if formula == "logistic" else signal
+    y = signal > 0 if loss == LOGISTIC else signal
     rules = Rules(GINI, splits_without_gain=False, ridge=3.0, **GROWTH[growth])
-    assert_same(both(X, y, rules, formula))
+    assert_same(both(X, y, rules, loss))
 
 
 @pytest.mark.parametrize("growth", GROWTH)
@@ -155,7 +155,7 @@ def test_rows_that_take_no_part(growth):
 def test_any_small_table(seed, n_rows, n_features, max_leaves):
     X, signal = table(n_rows, n_features, seed, missing=0.2)
     rules = Rules(GINI, max_depth=5, max_leaves=max_leaves, splits_without_gain=False)
-    assert_same(both(X, signal, rules, "squared"), least=0)
+    assert_same(both(X, signal, rules, SQUARED), least=0)
 
 
 @pytest.mark.parametrize("growth", GROWTH)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gputree import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestRegressor
-from gputree.boosting.losses import LARGEST_LOG_STEP
+from gputree.kernels.losses import LARGEST_LOG_STEP
 from tests.boosting.cases import reloaded
 
 BACKENDS = ["numpy", "numba", "array_api_strict"]

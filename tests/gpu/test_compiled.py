@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 
 import gputree
 from gputree.backends.cuda_device import NumbaDevice
-from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED
+from gputree.kernels.losses import HUBER, LOGISTIC, SOFTMAX, SQUARED
 from tests.gpu.compiled import budget, facts, page, toolchain
 from tests.gpu.compiled.cases import all_cases, boosting
 from tests.gpu.compiled.occupancy import LIMITS, occupancy
@@ -160,10 +161,10 @@ def test_the_backend_passes_the_types_that_are_compiled(
     if not boosts:
         return
     two, three = (kind > 2).astype(np.float64), np.minimum(kind // 2, 2.0)
-    boosted_on_device(table, two, Loss("logistic"), 1, row_share=0.6)
-    boosted_on_device(table, two, Loss("huber", 1.0), 1, weight=weight, min_rows_leaf=2)
-    boosted_on_device(table, two, Loss("squared"), 1)
-    boosted_on_device(table, three, Loss("softmax"), 1, n_outputs=3)
+    boosted_on_device(table, two, LOGISTIC, 1, row_share=0.6)
+    boosted_on_device(table, two, replace(HUBER, constant=1.0), 1, weight=weight, min_rows_leaf=2)
+    boosted_on_device(table, two, SQUARED, 1)
+    boosted_on_device(table, three, SOFTMAX, 1, n_outputs=3)
     boosted_on_device(table, two, lambda raw: (raw - two, np.ones_like(raw)), 1)
     assert len(passed) > 35
     assert {case.body.__name__ for case in boosting()} <= {name for name, _ in passed}

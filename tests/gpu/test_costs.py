@@ -10,9 +10,9 @@ from gputree.backends import registry
 from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.data.cuts import bin_table
-from gputree.data.slopes import Loss
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
+from gputree.kernels.losses import LOGISTIC, SQUARED
 
 ptxrun = pytest.importorskip("ptxrun")
 
@@ -38,7 +38,7 @@ def begun(backend, data, bins, kind):
     if kind == "regression":
         return backend.begin(data, bins, value_target(rng.standard_normal((N_ROWS, 1)), None))
     margins = backend.margins(rng.standard_normal((1, N_ROWS)), label, None)
-    loss = Loss("squared" if kind == "slopes" else "logistic")
+    loss = SQUARED if kind == "slopes" else LOGISTIC
     [slopes] = backend.slopes(margins, loss, None, counts_rows=False)
     return backend.begin_slopes(data, bins, slopes)
 

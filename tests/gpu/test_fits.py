@@ -11,8 +11,8 @@ from gputree.backends import cuda, cuda_rows, cuda_values, registry
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.backends.cuda_plan import AUTOMATIC
 from gputree.data.inputs import read_table
-from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
+from gputree.kernels import losses
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI, POISSON, TWOING
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.stack import Stack
@@ -178,17 +178,17 @@ def test_classic_trees_are_those_of_numpy(weather, kind):
     assert found.predict(unseen).tobytes() == right.predict(unseen).tobytes()
 
 
-LOGISTIC = {"loss": Loss("logistic")}
+LOGISTIC = {"loss": losses.LOGISTIC}
 BOOSTED = {
-    "squared": {"loss": Loss("squared"), "ridge": 0.5},
-    "huber": {"loss": Loss("huber", 1.5), "weighs": True},
+    "squared": {"loss": losses.SQUARED, "ridge": 0.5},
+    "huber": {"loss": replace(losses.HUBER, constant=1.5), "weighs": True},
     "logistic": LOGISTIC,
     "logistic, some rows": {**LOGISTIC, "row_share": 0.6, "ridge": 1.0, "level_ridge": 2.0},
     "logistic, weights": {**LOGISTIC, "weighs": True},
     "logistic, weights, rows counted": {**LOGISTIC, "weighs": True, "min_rows_leaf": 5},
     "logistic, leaves by worth": {**LOGISTIC, "max_leaves": 4, "n_drawn": 2},
-    "softmax": {"loss": Loss("softmax"), "n_outputs": 3},
-    "softmax, some rows": {"loss": Loss("softmax"), "n_outputs": 3, "row_share": 0.6},
+    "softmax": {"loss": losses.SOFTMAX, "n_outputs": 3},
+    "softmax, some rows": {"loss": losses.SOFTMAX, "n_outputs": 3, "row_share": 0.6},
 }
 
 

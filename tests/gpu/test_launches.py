@@ -7,12 +7,12 @@ from gputree.backends.cuda import CudaBackend
 from gputree.backends.cuda_device import NumbaDevice
 from gputree.boosting.rounds import Recipe, Rounds
 from gputree.data.cuts import bin_table
-from gputree.data.slopes import Loss
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
 from gputree.growth.builder import grow
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import GINI
+from gputree.kernels.losses import LOGISTIC, SOFTMAX, SQUARED
 
 MOST_LAUNCHES, MOST_SYNCS = 8, 1
 SLOPE_LAUNCHES, SLOPE_SYNCS = 3, 3  # of an output: slopes, wide integers, narrow ones
@@ -63,7 +63,7 @@ def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):
 
 @pytest.mark.parametrize(
     ("loss", "n_outputs", "more_syncs"),
-    [("squared", 1, 0), ("logistic", 1, 1), ("softmax", 3, 1)],
+    [(SQUARED, 1, 0), (LOGISTIC, 1, 1), (SOFTMAX, 3, 1)],
 )
 def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs, more_syncs):
     """Where curvatures hide how many rows a child has, a level waits once more, to be told."""
@@ -75,7 +75,7 @@ def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs, more_
     bins, data = bin_table(backend, table, None, 255)
     y, start = rng.integers(0, max(2, n_outputs), 60).astype(float), np.zeros((n_outputs, 60))
     recipe = Recipe(max_depth=3, min_child_weight=0.0)
-    rounds = Rounds(backend, data, bins, y, None, start, Loss(loss), recipe)
+    rounds = Rounds(backend, data, bins, y, None, start, loss, recipe)
     before = device.n_launches, device.n_syncs
     (trees,) = rounds.some(0, 1)
     assert min(tree.n_leaves for tree in trees) > 4

@@ -12,10 +12,10 @@ from gputree import DecisionTreeClassifier
 from gputree.backends.cards import by_cupy, by_numba
 from gputree.backends.cuda_device import device_count
 from gputree.backends.cuda_plan import AUTOMATIC
-from gputree.data.slopes import Loss
 from gputree.data.target import class_target, value_target
 from gputree.diagnostics import doctor
 from gputree.kernels.cuda import gpu
+from gputree.kernels.losses import LOGISTIC, SOFTMAX, SQUARED
 
 N_ROWS = 50_000  # several tiles of rows
 
@@ -112,11 +112,11 @@ BOOSTING_SIZES = [
 
 
 @pytest.mark.parametrize("sizes", BOOSTING_SIZES, ids=str)
-@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared"])
+@pytest.mark.parametrize("loss", [LOGISTIC, SOFTMAX, SQUARED], ids=str)
 def test_boosting_gives_the_same_bytes(boosted_on_device, boosted_on_numpy, example, sizes, loss):
-    X, label, _, weight = example(N_ROWS, n_features=6, n_classes=3 if loss == "softmax" else 2)
-    options = {"n_outputs": 3 if loss == "softmax" else 1, "row_share": 0.7, "weight": weight}
-    args = X, label.astype(np.float64), Loss(loss), 3
+    X, label, _, weight = example(N_ROWS, n_features=6, n_classes=3 if loss == SOFTMAX else 2)
+    options = {"n_outputs": 3 if loss == SOFTMAX else 1, "row_share": 0.7, "weight": weight}
+    args = X, label.astype(np.float64), loss, 3
     found = boosted_on_device(*args, tuning=replace(AUTOMATIC, **sizes), **options)
     assert found == boosted_on_numpy(*args, **options)
 

@@ -12,7 +12,7 @@ from gputree.backends.cuda_plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
 from gputree.kernels.cuda import coding, predict, route, slopes, split, tally
-from gputree.kernels.losses import FLAT
+from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
 WARP = 32  # of a device; that of the simulator is smaller
@@ -50,7 +50,6 @@ ADDED = {
     "slopes": ((True, True), "i4"),
     "slopes and curvatures": ((True, False), "i4"),
 }
-LOSSES = (*FLAT, "poisson", "logistic", "softmax", slopes.GIVEN)
 
 
 @dataclass(frozen=True)
@@ -145,9 +144,11 @@ def routes() -> Iterator[Case]:
 
 def boosting() -> Iterator[Case]:
     threads = TUNING.slope_threads
-    for loss in LOSSES:
-        kernel = slopes.make_slopes(loss)
-        yield Case(f"take_slopes {loss}", kernel, threads, arrays={"weight": "f8"})
+    kernels = {
+        loss.name: slopes.make_slopes(loss.formulas, loss.is_of_shares) for loss in every_loss()
+    }
+    for name, kernel in {**kernels, "given": slopes.make_slopes()}.items():
+        yield Case(f"take_slopes {name}", kernel, threads, arrays={"weight": "f8"})
     yield Case("volumes", slopes.make_volumes(), TUNING.threads)
     yield Case("widen", slopes.widen, threads)
     yield Case("narrow", slopes.narrow, threads)
