@@ -198,9 +198,9 @@ def boosting_case(weather, kind):
     options = dict(BOOSTED[kind])
     table, target = weather(n_rows)
     y = target.astype(np.float64)
-    if options["loss"].formula == "logistic":
+    if options["loss"] is losses.LOGISTIC:
         y = (y > 2).astype(np.float64)
-    elif options["loss"].formula == "softmax":
+    elif options["loss"] is losses.SOFTMAX:
         y = np.minimum(y // 2, 2.0)
     if options.pop("weighs", False):
         options["weight"] = np.random.default_rng(1).integers(0, 4, n_rows) * 0.3
