@@ -220,12 +220,12 @@ class CpuBackend(Defaults):
         # A small sibling was not summed; its large brother needs it, and its rows are few.
         lacking = np.flatnonzero(is_large & (source < 0))
         if lacking.size:
-            siblings = sum_nodes(self._workers, rows, built.node[kin.built[lacking]])
+            lacked = sum_nodes(self._workers, rows, built.node[kin.built[lacking]])
             own_place = np.arange(len(lacking))
             self._workers.run(
                 histogram.derive,
                 len(lacking),
-                siblings,
+                lacked,
                 own_place,
                 above.sums,
                 parent[lacking],

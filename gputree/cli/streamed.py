@@ -156,12 +156,12 @@ def _task(target: str, y: Any, asked: str | None) -> tuple[str, str]:
     return found if asked is None else (asked, "as --task says")
 
 
-def _refuse_mixed(source: Source, data: Any, categories: Sequence[str]) -> None:
+def _refuse_mixed(source: Source, data: Any, wished: Sequence[str]) -> None:
     """The same as for a whole table, told from the distinct values of a column."""
     if not source.is_inferred:
         return
     for name, levels in zip(data.schema.names, data.schema.levels, strict=True):
-        if levels is None or name in categories:
+        if levels is None or name in wished:
             continue
         words = [level for level in levels if not re.match(NUMBER, str(level), re.IGNORECASE)]
         if 0 < len(words) <= len(levels) - len(words):

@@ -182,9 +182,9 @@ def _check_count(categories: Categories, label: str) -> None:
         )
 
 
-def _sorted(categories: Categories, label: str) -> Categories:
+def _sorted(cells: Categories, label: str) -> Categories:
     """The same categories with their levels in ascending order."""
-    levels = categories.levels
+    levels = cells.levels
     try:
         order = sorted(range(len(levels)), key=levels.__getitem__)
     except TypeError as error:
@@ -194,8 +194,8 @@ def _sorted(categories: Categories, label: str) -> Categories:
             "convert the column to one type, e.g. with .astype(str)."
         ) from error
     rank = np.argsort(order)  # the place of each old level among the sorted ones
-    number = renumber(categories.number, rank.tolist())
-    return Categories(categories.dtype, number, tuple(levels[old] for old in order), ordered=False)
+    number = renumber(cells.number, rank.tolist())
+    return Categories(cells.dtype, number, tuple(levels[old] for old in order), ordered=False)
 
 
 # Columns after fit
@@ -223,8 +223,8 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
     if isinstance(cells, Values) and unknown != "error":
         found = _among_numbers(cells, levels, unknown)
     if found is None:
-        categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
-        found = _onto(categories, levels, label, unknown)
+        listed = cells if isinstance(cells, Categories) else _distinct(cells, label)
+        found = _onto(listed, levels, label, unknown)
     return Column(name, kind, found, levels)
 
 
@@ -258,22 +258,20 @@ def _among_numbers(cells: Values, levels: tuple[Any, ...], if_unknown: str) -> H
     return np.where(cells.known_rows(), number, MISSING_LEVEL).astype(LEVEL)
 
 
-def _onto(
-    categories: Categories, levels: tuple[Any, ...], label: str, if_unknown: str
-) -> HostArray:
+def _onto(cells: Categories, levels: tuple[Any, ...], label: str, if_unknown: str) -> HostArray:
     """The categories numbered by `levels`, matched by value.
 
     One that is not among them becomes missing, or gets the number after the last.
     """
     place = {level: number for number, level in enumerate(levels)}
-    target = [place.get(level, _UNKNOWN) for level in categories.levels]
-    number = renumber(categories.number, target)
-    unknown = np.unique(categories.number[number == _UNKNOWN])
+    target = [place.get(level, _UNKNOWN) for level in cells.levels]
+    number = renumber(cells.number, target)
+    unknown = np.unique(cells.number[number == _UNKNOWN])
     if if_unknown != "error":
         other = MISSING_LEVEL if if_unknown == "missing" else len(levels)
         return np.where(number == _UNKNOWN, other, number).astype(number.dtype)
     if unknown.size:
-        shown = ", ".join(repr(categories.levels[which]) for which in unknown[:_SHOWN])
+        shown = ", ".join(repr(cells.levels[which]) for which in unknown[:_SHOWN])
         raise ValueError(
             f"{label} holds {unknown.size} value(s) not seen at fit: {shown}"
             f"{', ...' if unknown.size > _SHOWN else ''}. Take them as missing with "

@@ -155,7 +155,7 @@ class Features:
         ]
         self._names = stream.features
         self._levels = {
-            at: Levels(name, at, is_declared=kind_of(dtype) in ("nominal", "ordinal"))
+            at: ColumnLevels(name, at, is_declared=kind_of(dtype) in ("nominal", "ordinal"))
             for at, (name, dtype, flag) in enumerate(
                 zip(stream.features, dtypes, self._flags, strict=True)
             )
@@ -188,7 +188,7 @@ class Features:
         return replace(Schema.of(Table(tuple(columns), 0)), has_missing=has_missing)
 
 
-class Levels:
+class ColumnLevels:
     """The levels of one column, in the order of a table in memory."""
 
     def __init__(self, name: str, position: int, *, is_declared: bool) -> None:

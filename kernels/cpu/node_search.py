@@ -190,7 +190,7 @@ def try_rows(
 
 
 @kernel
-def try_levels(
+def try_nominal(
     own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left, listed
 ):  # fmt: skip
     """Try the groups of a nominal feature of a node; returns the weight of missing values.
@@ -272,7 +272,7 @@ def search(
             continue
         before = best[TRIMMED]
         if levels is not None and levels[0][feature]:
-            lost = try_levels(
+            lost = try_nominal(
                 own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left,
                 listed,
             )  # fmt: skip

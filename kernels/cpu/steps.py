@@ -92,8 +92,8 @@ def send_down(row, node, table, levels, listed):
         n_known, slot = n_values[feature], 0 if here <= node[own, AT_CODE] else 1
         if levels is not None and levels[0][feature]:
             n_known, first = levels[1][feature], node[own, LISTED_AT]
-            categories = listed[first : first + node[own, N_LISTED]]
-            slot = side_of_category(here, categories, node[own, ABSENT])
+            own_list = listed[first : first + node[own, N_LISTED]]
+            slot = side_of_category(here, own_list, node[own, ABSENT])
         if here == n_known:
             slot = 1 - node[own, IS_LEFT]
         if slot == UNSEEN:
