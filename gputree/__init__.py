@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gputree.boosting.gradient import GradientBoostingClassifier
     from gputree.boosting.gradient_regressor import GradientBoostingRegressor
-    from gputree.data.dataset import Dataset
     from gputree.diagnostics.verify import selftest
     from gputree.diagnostics.warm import warmup
     from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
@@ -25,9 +24,11 @@ if TYPE_CHECKING:
     )
     from gputree.estimators.criterion import make_criterion
     from gputree.estimators.model_file import load
+    from gputree.estimators.rule_set import RuleSetClassifier
     from gputree.estimators.show import export_graphviz, export_text
     from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
     from gputree.export.json_text import from_json
+    from gputree.fit.dataset import Dataset
     from gputree.plots import (
         plot_boundary,
         plot_error_curve,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         plot_tree,
     )
     from gputree.report import write_report
-    from gputree.rules.classifier import RuleSetClassifier
 
 __version__ = "0.1.0"
 
@@ -50,7 +50,7 @@ _PLACES = {
     "C45Classifier": "gputree.estimators.classic",
     "CARTClassifier": "gputree.estimators.classic",
     "CARTRegressor": "gputree.estimators.classic",
-    "Dataset": "gputree.data.dataset",
+    "Dataset": "gputree.fit.dataset",
     "DecisionTreeClassifier": "gputree.estimators.trees",
     "DecisionTreeRegressor": "gputree.estimators.trees",
     "ExtraTreesClassifier": "gputree.ensembles.extra_trees",
@@ -61,7 +61,7 @@ _PLACES = {
     "ModelFileError": "gputree.errors",
     "RandomForestClassifier": "gputree.ensembles.forests",
     "RandomForestRegressor": "gputree.ensembles.forests",
-    "RuleSetClassifier": "gputree.rules.classifier",
+    "RuleSetClassifier": "gputree.estimators.rule_set",
     "export_graphviz": "gputree.estimators.show",
     "export_text": "gputree.estimators.show",
     "from_json": "gputree.export.json_text",

@@ -146,7 +146,7 @@ def test_the_examples_run(name):
 
 
 def test_there_are_examples_to_run():
-    assert {"gputree.data.dataset", "gputree.estimators.trees"} <= set(WITH_EXAMPLES)
+    assert {"gputree.fit.dataset", "gputree.estimators.trees"} <= set(WITH_EXAMPLES)
 
 
 # Pages

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gputree.backends import cards
-from gputree.backends.cards import Card, Machine, by_cupy, by_numba, read_machine
-from gputree.backends.cuda import CudaBackend
-from gputree.backends.cuda_device import open_device
+from gputree.backends.cuda import cards
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.cards import Card, Machine, by_cupy, by_numba, read_machine
+from gputree.backends.cuda.device import open_device
 from gputree.data.target import class_target, value_target
 from gputree.diagnostics import doctor, golden, kernel_times
 from gputree.diagnostics.kernel_times import Size, Stopwatch, Timing, Work, measure

@@ -51,7 +51,7 @@ MAY_IMPORT = {
         "gputree.files",
     },
     "gputree.data.stream_codes": {*FOUNDATION, "gputree.data", "gputree.files", "gputree.progress"},
-    "gputree.data.dataset": {
+    "gputree.fit.dataset": {
         *FOUNDATION,
         *("gputree.backends.registry", "gputree.backends.timed", "gputree.files"),
     },
@@ -79,7 +79,7 @@ MAY_IMPORT = {
         *("gputree.sampling", "gputree.progress", "gputree.prediction", "gputree.export.plan"),
         "gputree.kernels.criteria",
     },
-    "gputree.ensembles.kinds": {"gputree.ensembles", "gputree.boosting"},
+    "gputree.estimators.kinds": {"gputree.ensembles", "gputree.boosting"},
     "gputree.boosting": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.backends.whole", "gputree.data"),
@@ -104,19 +104,19 @@ MAY_IMPORT = {
     },
     "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
-    "gputree.rules.classifier": {
+    "gputree.estimators.rule_set": {
         *FOUNDATION,
         *("gputree.rules", "gputree.data", "gputree.estimators"),
     },
 }
 # Which modules may know a library that is not always there, or not on every device.
 MAY_KNOW = {
-    "cupy": {"gputree.backends.libraries", "gputree.backends.cuda_device"},
-    "cupyx": {"gputree.backends.libraries"},
-    "torch": {"gputree.backends.libraries"},
+    "cupy": {"gputree.backends.array.libraries", "gputree.backends.cuda.device"},
+    "cupyx": {"gputree.backends.array.libraries"},
+    "torch": {"gputree.backends.array.libraries"},
     "numba": {"gputree.kernels"},
     "array_api_compat": {
-        *("gputree.arrays", "gputree.backends.libraries"),
+        *("gputree.arrays", "gputree.backends.array.libraries"),
         *("gputree.data.inputs", "gputree.estimators.base"),
     },
     "array_api_strict": set(),
@@ -176,7 +176,7 @@ def rule_for(name):
 @pytest.mark.parametrize("name", [name for name in MODULES if rule_for(name)])
 def test_a_module_imports_only_what_lies_below_it(name):
     place = rule_for(name)
-    own = place if place != "gputree.data.dataset" else "gputree.data"
+    own = place if place != "gputree.fit.dataset" else "gputree.data"
     ours = {each for each in imported(name) if each.split(".")[0] == "gputree"}
     above = {each for each in ours if not is_within(each, {own, *MAY_IMPORT[place]})}
     assert not above
@@ -214,7 +214,7 @@ def test_kernels_need_nothing_but_numba_and_one_another(name):
 
 
 def test_only_the_kernels_and_the_backend_for_cuda_know_numba_cuda():
-    places = ["gputree.kernels.cuda", "gputree.backends.cuda"]
+    places = ["gputree.kernels.cuda", "gputree.backends.cuda.backend"]
     knowing = {
         name for name in MODULES if any(is_within(each, ["numba.cuda"]) for each in imported(name))
     }

@@ -9,9 +9,9 @@ import pytest
 import gputree
 from gputree.arrays import to_numpy
 from gputree.backends import registry
-from gputree.backends.cuda import CudaBackend
-from gputree.backends.cuda_device import open_device
-from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.device import open_device
+from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.diagnostics import golden, verify
 
 NUMPY = registry.choose(backend="numpy").backend

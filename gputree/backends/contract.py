@@ -32,8 +32,8 @@ import numpy as np
 
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
+from gputree.data.gradients import Given, Slopes
 from gputree.data.number_line import Buckets
-from gputree.data.slopes import Given, Slopes
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import HostArray

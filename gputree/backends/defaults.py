@@ -14,7 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gputree import formulas, sampling
-from gputree.backends import array_slopes, array_walk, attribution
+from gputree.backends import attribution
+from gputree.backends.array import gradients as array_gradients
+from gputree.backends.array import predict as array_predict
+from gputree.backends.array.libraries import Library, NumpyLibrary
+from gputree.backends.array.rate import Rating
+from gputree.backends.array.split import Scanner
+from gputree.backends.categories import split_levels, tables_of
 from gputree.backends.contract import (
     Core,
     Data,
@@ -32,14 +38,10 @@ from gputree.backends.contract import (
     Splits,
 )
 from gputree.backends.host_walk import host_walker
-from gputree.backends.levels import split_levels, tables_of
-from gputree.backends.libraries import Library, NumpyLibrary
-from gputree.backends.rating import Rating
-from gputree.backends.scan import Scanner
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits
 from gputree.data.bins import Bins
-from gputree.data.slopes import Given, Slopes
+from gputree.data.gradients import Given, Slopes
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels
@@ -137,7 +139,7 @@ class Defaults(Core):
     # Boosting.
 
     def margins(self, start: HostArray, y: HostArray, weight: HostArray | None) -> Margins:
-        return array_slopes.margins(self._lib, start, y, weight)
+        return array_gradients.margins(self._lib, start, y, weight)
 
     def slopes(
         self,
@@ -147,15 +149,15 @@ class Defaults(Core):
         *,
         counts_rows: bool,
     ) -> Iterator[Slopes]:
-        return array_slopes.slopes(
+        return array_gradients.slopes(
             self._lib, self._losses, margins, loss, takes_part, counts_rows=counts_rows
         )
 
     def begin_slopes(self, data: Data, bins: Bins, slopes: Slopes) -> Rows:
-        return self.begin(data, bins, array_slopes.target_of(slopes))
+        return self.begin(data, bins, array_gradients.target_of(slopes))
 
     def slope_sums(self, rows: Rows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        arrays: array_slopes.ArraySlopes = slopes.arrays
+        arrays: array_gradients.ArraySlopes = slopes.arrays
         row, n_rows = self.rows_at(rows, nodes)
         found = np.empty((len(nodes), 2), SUM)
         found[:, 1] = n_rows
@@ -203,7 +205,7 @@ class Defaults(Core):
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         if tree not in self._plans:
-            self._plans[tree] = array_walk.Plan.of(self._lib, Stack.of([tree]))
+            self._plans[tree] = array_predict.Plan.of(self._lib, Stack.of([tree]))
         leaf = np.empty(table.n_rows, np.int64)
         for rows, _, end in self._walk(self._plans[tree], table):
             leaf[rows] = self._lib.to_host(end)[0]
@@ -234,16 +236,16 @@ class Defaults(Core):
         return host_walker(table)
 
     @cached_property
-    def _plans(self) -> WeakKeyDictionary[Tree | Stack, array_walk.Plan]:
+    def _plans(self) -> WeakKeyDictionary[Tree | Stack, array_predict.Plan]:
         """Kept as long as the trees are, which predict many times and never change."""
         return WeakKeyDictionary()
 
-    def _plan(self, stack: Stack) -> array_walk.Plan:
+    def _plan(self, stack: Stack) -> array_predict.Plan:
         if stack not in self._plans:
-            self._plans[stack] = array_walk.Plan.of(self._lib, stack)
+            self._plans[stack] = array_predict.Plan.of(self._lib, stack)
         return self._plans[stack]
 
-    def _walk(self, plan: array_walk.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
+    def _walk(self, plan: array_predict.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
         def read(used: HostArray) -> Array:
             whole = whole_matrix(table.columns)
             if isinstance(whole, np.ndarray):
@@ -252,7 +254,7 @@ class Defaults(Core):
             columns = (self._values(table.columns[at]) for at in used.tolist())
             return xp.stack([xp.astype(column, xp.float64) for column in columns])
 
-        return array_walk.walk(self._lib, plan, table.n_rows, read)
+        return array_predict.walk(self._lib, plan, table.n_rows, read)
 
     def _values(self, column: Column) -> Array:
         """The values of a column as floats: numbers, or level numbers, NaN where missing."""

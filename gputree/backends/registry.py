@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gputree import kernels
-from gputree.backends.array import ArrayBackend
+from gputree.backends.array.backend import ArrayBackend
+from gputree.backends.array.libraries import open_library
 from gputree.backends.contract import Backend
-from gputree.backends.libraries import open_library
-from gputree.backends.workers import available_cores
+from gputree.backends.cpu.workers import available_cores
 from gputree.errors import BackendUnavailable
 from gputree.kernels.undisturbed import undisturbed
 
@@ -137,7 +137,7 @@ def _for_fit(n_cells: int, n_level_cells: int, n_trees: int) -> tuple[str, str]:
         work += f", {n_level_cells:,} of them of categories,"
     if n_trees > 1:
         work += f" in {n_trees:,} trees"
-    if "gputree.backends.cpu" in sys.modules:
+    if "gputree.backends.cpu.backend" in sys.modules:
         return _by_amount(work, amount, LOADED_CELLS)
     if not _are_kept():
         return _by_amount(work, amount, COLD_CELLS)
@@ -147,11 +147,11 @@ def _for_fit(n_cells: int, n_level_cells: int, n_trees: int) -> tuple[str, str]:
 def _for_walks(n_walks: int, n_trees: int) -> tuple[str, str]:
     """The same for predictions."""
     work = f"{n_walks:,} walks down a tree"
-    if "gputree.backends.cpu" not in sys.modules:
+    if "gputree.backends.cpu.backend" not in sys.modules:
         if not _are_kept():
             return _by_amount(work, n_walks, COLD_WALKS)
         return _by_amount(work, n_walks, KEPT_WALKS, counts_earlier=True)
-    if _loaded("gputree.backends.cpu_predict").is_loaded(n_trees):
+    if _loaded("gputree.backends.cpu.predict").is_loaded(n_trees):
         return _by_amount(work, n_walks, LOADED_WALKS)
     most = TREE_WALKS if n_trees == 1 else STACK_WALKS
     return _by_amount(work, n_walks, most, counts_earlier=True)
@@ -225,14 +225,14 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
         raise ValueError(f"backend={name!r} runs on a GPU, not on device='cpu'")
     if name == "numba":
         # Imported here, because loading numba takes longer than fitting a small table.
-        return _loaded("gputree.backends.cpu").CpuBackend(n_threads)
+        return _loaded("gputree.backends.cpu.backend").CpuBackend(n_threads)
     place = "cpu" if device == "auto" else device
     if name in _CUDA_ONLY or device.startswith("cuda"):
         place = _cuda_place(name, device)
     if name == "cuda":
         # Imported here: nobody without a GPU should pay for it.
-        handle = _loaded("gputree.backends.cuda_device").open_device(place)
-        return _loaded("gputree.backends.cuda").CudaBackend(handle)
+        handle = _loaded("gputree.backends.cuda.device").open_device(place)
+        return _loaded("gputree.backends.cuda.backend").CudaBackend(handle)
     return _array_backend(name, place)
 
 
@@ -271,7 +271,7 @@ def _is_simulated() -> bool:
 
 def _cuda_devices(name: str) -> int:
     if name == "cuda":
-        return int(_loaded("gputree.backends.cuda_device").device_count())
+        return int(_loaded("gputree.backends.cuda.device").device_count())
     module = import_module(name)
     if name == "torch":
         return int(module.cuda.device_count())

@@ -9,9 +9,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gputree.arrays import to_numpy
 from gputree.boosting.losses import MOST_SHARE, logarithm
-from gputree.data.dataset import Dataset
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
+from gputree.fit.dataset import Dataset
 from gputree.formulas import LOSSES
 from gputree.kernels.losses import Link
 

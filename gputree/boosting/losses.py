@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from gputree.boosting.leaves import Refine, Residuals, weighted_quantile
-from gputree.data.slopes import wide_shift
+from gputree.data.gradients import wide_shift
 from gputree.data.target import LARGEST_TARGET
 from gputree.data.weights import brought_near_one
 from gputree.dtypes import HostArray

@@ -14,7 +14,7 @@ from gputree.backends.contract import Backend, Data, LevelRules, Margins, Rows
 from gputree.backends.whole import BoostLevels, BoostRules
 from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
-from gputree.data.slopes import MOST_RIDGE, MOST_WEIGHT, Given, Slopes
+from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Slopes
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES

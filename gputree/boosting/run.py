@@ -10,11 +10,11 @@ from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss
 from gputree.boosting.watch import Watch
-from gputree.data.dataset import Dataset
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Run
 from gputree.ensembles.members import rows_of
+from gputree.fit.dataset import Dataset
 from gputree.shares import exponent_of
 from gputree.tree.tree import Tree
 

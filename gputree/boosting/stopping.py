@@ -13,10 +13,10 @@ from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.run import BoostRun, counted, held_out_rows, places
 from gputree.boosting.watch import Measure, Sums, Watch
-from gputree.data.dataset import Dataset
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.estimators import parameters
+from gputree.fit.dataset import Dataset
 from gputree.progress import Progress
 from gputree.tree.tree import Tree
 

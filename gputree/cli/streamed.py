@@ -128,7 +128,7 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
 def _dataset(
     source: Source, target: str, told: list[columns.Told], options: dict[str, Any], wish: Wanted
 ) -> Any:
-    from gputree.data.dataset import Dataset
+    from gputree.fit.dataset import Dataset
 
     asked = {**wish.given, **wish.settings}
     kept = [each for each in told if each.kind != columns.IGNORED]

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 from gputree import __version__
-from gputree.backends.cards import Card, Machine, read_machine
+from gputree.backends.cuda.cards import Card, Machine, read_machine
 from gputree.backends.registry import choose
 from gputree.diagnostics.verify import SelfTest, selftest
 

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from gputree.backends.cards import Card
 from gputree.backends.contract import Kin, Moves, Search
-from gputree.backends.cuda import CudaBackend
-from gputree.backends.cuda_device import Device, open_device
-from gputree.backends.cuda_rows import CudaRows
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.cards import Card
+from gputree.backends.cuda.device import Device, open_device
+from gputree.backends.cuda.rows import CudaRows
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind
 from gputree.data.target import Target, class_target, value_target

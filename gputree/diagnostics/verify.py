@@ -16,7 +16,6 @@ from gputree.backends.registry import choose
 from gputree.boosting.gradient import GradientBoostingClassifier
 from gputree.boosting.gradient_regressor import GradientBoostingRegressor
 from gputree.data.cuts import bin_table
-from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.target import whole_weights
 from gputree.diagnostics import golden
@@ -24,10 +23,11 @@ from gputree.dtypes import HostArray
 from gputree.ensembles.forests import RandomForestClassifier
 from gputree.estimators.classic import C45Classifier
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.fit.dataset import Dataset
 
 if TYPE_CHECKING:
-    from gputree.backends.cuda_device import Device
-    from gputree.backends.cuda_plan import Tuning
+    from gputree.backends.cuda.device import Device
+    from gputree.backends.cuda.plan import Tuning
 
 ROOT = np.zeros(1, np.int64)
 CODE_LIMITS = {"8-bit codes": 256, "16-bit codes": 257}
@@ -172,7 +172,7 @@ def selftest(device: str = "cuda") -> SelfTest:
     """
     opened = choose(device, "cuda").backend
     # Imported here: it loads numba.cuda, which can only be there where a device has been found.
-    from gputree.backends.cuda_device import open_device
+    from gputree.backends.cuda.device import open_device
     from gputree.kernels.cuda import gpu
 
     size = SIMULATED if gpu.SIMULATED else REAL
@@ -187,7 +187,7 @@ def selftest(device: str = "cuda") -> SelfTest:
 
 def _tunings() -> "dict[str, Tuning]":
     """Sizes of blocks and tiles, by name."""
-    from gputree.backends.cuda_plan import AUTOMATIC
+    from gputree.backends.cuda.plan import AUTOMATIC
 
     return {
         "usual": AUTOMATIC,
@@ -251,7 +251,7 @@ def _histogram(
     device: "Device", tuning: "Tuning", kind: str, n_repeats: int, most_codes: int
 ) -> HostArray:
     """What a device sums up, (places, channels)."""
-    from gputree.backends.cuda import CudaBackend
+    from gputree.backends.cuda.backend import CudaBackend
 
     backend = CudaBackend(device, tuning)
     hist = backend.tally(golden.rows_at_root(backend, kind, n_repeats, most_codes), ROOT)
@@ -288,7 +288,7 @@ class Outcome:
 
 
 def _fit_check(device: "Device", tuning: "Tuning", case: Case, size: Size) -> Check:
-    from gputree.backends.cuda import CudaBackend
+    from gputree.backends.cuda.backend import CudaBackend
 
     def compare() -> str:
         right = _fit(choose(backend="numpy").backend, case, size, None)
@@ -301,7 +301,7 @@ def _fit_check(device: "Device", tuning: "Tuning", case: Case, size: Size) -> Ch
 def _tuning_check(
     device: "Device", tunings: "Mapping[str, Tuning]", case: Case, size: Size
 ) -> Check:
-    from gputree.backends.cuda import CudaBackend
+    from gputree.backends.cuda.backend import CudaBackend
 
     def compare() -> str:
         right = _fit(choose(backend="numpy").backend, case, size, None)

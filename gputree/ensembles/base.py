@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
@@ -29,6 +28,7 @@ from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
+from gputree.fit.dataset import Dataset
 from gputree.prediction import leaves_of
 from gputree.progress import Progress
 from gputree.tree.paths import path_matrix

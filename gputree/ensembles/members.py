@@ -9,11 +9,11 @@ import numpy as np
 
 from gputree import sampling
 from gputree.arrays import to_numpy
-from gputree.data.dataset import Dataset
 from gputree.data.table import Column, Table
 from gputree.dtypes import HostArray
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.parameters import TreeSeed
+from gputree.fit.dataset import Dataset
 from gputree.prediction import Walked
 from gputree.pruning.report import PruningReport
 from gputree.tree.stack import Stack

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
-from gputree.data.dataset import Dataset
 from gputree.dtypes import HostArray
 from gputree.ensembles.members import Member, answers, rows_of
 from gputree.estimators.base import TreeEstimator
+from gputree.fit.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gputree.arrays import is_foreign
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
-from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.table import Kind, Table
 from gputree.data.target import Channels, Target
@@ -30,6 +29,7 @@ from gputree.estimators.readable import Readable
 from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
+from gputree.fit.dataset import Dataset
 from gputree.growth.constraints import Constraints
 from gputree.growth.ratio import MANY_LEVELS, RatioRules
 from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor

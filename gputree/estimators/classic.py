@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gputree.data.dataset import Dataset
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind
 from gputree.data.target import Target
@@ -13,6 +12,7 @@ from gputree.dtypes import TOTAL_BITS
 from gputree.estimators import parameters
 from gputree.estimators.targets import declared_classes
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.fit.dataset import Dataset
 from gputree.growth.rules import SLACK, Rules
 from gputree.kernels.criteria import FOR_CLASSES, Criterion
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gputree.data.dataset import Dataset
 from gputree.data.table import Kind
 from gputree.dtypes import HostArray
+from gputree.fit.dataset import Dataset
 from gputree.growth.constraints import Constraints
 
 WAYS = (-1, 0, 1)

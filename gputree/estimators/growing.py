@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from gputree.backends.timed import Timed
-from gputree.data.dataset import Dataset
 from gputree.data.target import Target, has_weight
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
+from gputree.fit.dataset import Dataset
 from gputree.growth.builder import (
     Grown,
     Start,

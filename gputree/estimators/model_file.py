@@ -142,9 +142,8 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 def _new(kind: Any, *, may_be_rules: bool = False) -> Any:
     """An estimator by the name of its class; rules are no parameter of other models."""
-    from gputree.ensembles import kinds
-    from gputree.estimators import classic, trees
-    from gputree.rules.classifier import RuleSetClassifier
+    from gputree.estimators import classic, kinds, trees
+    from gputree.estimators.rule_set import RuleSetClassifier
 
     known = (
         *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from gputree import sampling
 from gputree.arrays import to_numpy
 from gputree.backends.registry import choose
-from gputree.data.dataset import Dataset
 from gputree.data.inputs import read_table
 from gputree.data.table import Table
 from gputree.data.target import weights_of, without_rows
@@ -21,6 +20,7 @@ from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
 from gputree.estimators.growing import Growing
+from gputree.fit.dataset import Dataset
 from gputree.pruning.by_hand import cut_by_hand, merge_alike
 from gputree.pruning.cost_complexity import CostComplexity
 from gputree.pruning.errors import by_impurity

@@ -9,7 +9,7 @@ from gputree.rules.arrays import DTYPES, from_arrays, to_arrays
 from gputree.tree.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
-    from gputree.rules.classifier import RuleSetClassifier
+    from gputree.estimators.rule_set import RuleSetClassifier
 
 OPTIONS = ("confidence", "selection")
 

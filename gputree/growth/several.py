@@ -6,7 +6,7 @@ import numpy as np
 
 from gputree.backends.whole import Boosted, Whole
 from gputree.data.bins import Bins
-from gputree.data.slopes import slope_channels
+from gputree.data.gradients import slope_channels
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.finish import Finish, finish_boosted, finish_steps

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.data.schema import Schema
 from gputree.ensembles.base import Ensemble
 from gputree.estimators.base import TreeEstimator
-from gputree.rules.classifier import RuleSetClassifier
+from gputree.estimators.rule_set import RuleSetClassifier
 
 
 def fitted(model: Any) -> Any:

@@ -1,6 +1,6 @@
 """The best two groups of levels, from the sums of those that a node has.
 
-The same as the `ordered`, `principal` and `exact` searches of `gputree.backends.levels`, one pair
+The same as the `ordered`, `principal` and `exact` searches of `gputree.backends.categories`, one pair
 of a node and a feature after another. What is divided are items: the levels that have rows enough,
 and the pool of the others after them.
 """

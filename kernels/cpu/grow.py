@@ -12,7 +12,7 @@ from gputree.kernels.cpu import words
 from gputree.kernels.cpu.drawn import around, room_for, search_drawn, threshold_at
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import make_room
-from gputree.kernels.cpu.grow_levels import (
+from gputree.kernels.cpu.grow_categories import (
     LISTED_ROWS,
     may_divide,
     set_sides,

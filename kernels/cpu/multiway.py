@@ -1,6 +1,6 @@
 """What a child a level gains, from the sums of the levels.
 
-The same as `multiway_score` of `gputree.backends.levels`, one pair of a node and a feature after
+The same as `multiway_score` of `gputree.backends.categories`, one pair of a node and a feature after
 another: levels in their order, channel by channel.
 """
 

@@ -20,7 +20,7 @@ from gputree.kernels.cpu.winner import (
     crown,
     forget,
 )
-from gputree.kernels.cpu.word_levels import try_categories
+from gputree.kernels.cpu.word_categories import try_categories
 from gputree.kernels.cpu.words import LOWER, choose
 
 # Columns of `node`: what is known of a node of a growing tree.

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from gputree.kernels.cpu import slopes
+from gputree.kernels.cpu import gradients
 from gputree.kernels.cpu.formulas import SCALAR, WIDTHS
 from gputree.kernels.cpu.grow import enlarged
 from gputree.kernels.cpu.jit import kernel
@@ -47,7 +47,7 @@ from gputree.kernels.cpu.steps import (
 )
 from gputree.kernels.cpu.turns import pop, push
 from gputree.kernels.cpu.winner import N_ENTRIES
-from gputree.kernels.cpu.word_levels import make_groups_room
+from gputree.kernels.cpu.word_categories import make_groups_room
 from gputree.kernels.cpu.words import LOWER, UPPER
 from gputree.kernels.widths import MOST_RIDGE, MOST_WEIGHT
 
@@ -64,16 +64,16 @@ def find_slopes(loss, output, y, raw, most, total, slope, curvature):
     """Slopes and curvatures of one output, as floats; where curvatures are 1, they stay."""
     number, constant = loss
     n = y.shape[0]
-    if number >= slopes.N_ALONE:
+    if number >= gradients.N_ALONE:
         if output == 0:
-            slopes.volumes(0, 1, n, raw, most, total)
+            gradients.volumes(0, 1, n, raw, most, total)
         place = float(output)
         given = y, raw[output], most, total
-        slopes.class_slopes(0, 1, n, number, place, *given, slope, curvature)
-    elif number < slopes.N_FLAT:
-        slopes.flat_slopes(0, 1, n, number, constant, y, raw[0], slope)
+        gradients.class_slopes(0, 1, n, number, place, *given, slope, curvature)
+    elif number < gradients.N_FLAT:
+        gradients.flat_slopes(0, 1, n, number, constant, y, raw[0], slope)
     else:
-        slopes.curved_slopes(0, 1, n, number, constant, y, raw[0], slope, curvature)
+        gradients.curved_slopes(0, 1, n, number, constant, y, raw[0], slope, curvature)
 
 
 @kernel
@@ -84,16 +84,16 @@ def find_words(weight, is_inside, n_inside, slope, curvature, word):
     """
     n = slope.shape[0]
     largest, total = np.empty((1, 2)), np.empty(1, np.int64)
-    slopes.weigh(0, 1, n, weight, is_inside, slope, curvature, largest)
+    gradients.weigh(0, 1, n, weight, is_inside, slope, curvature, largest)
     steep = wide_shift(n_inside, largest[0, 0])
-    slopes.widen(0, 1, n, math.ldexp(1.0, steep), slope, total)
+    gradients.widen(0, 1, n, math.ldexp(1.0, steep), slope, total)
     less = narrowing(total[0], n_inside)
     curved, less_curved = 0, 0
     if curvature.shape[0] > 0:
         curved = wide_shift(n_inside, largest[0, 1])
-        slopes.widen(0, 1, n, math.ldexp(1.0, curved), curvature, total)
+        gradients.widen(0, 1, n, math.ldexp(1.0, curved), curvature, total)
         less_curved = narrowing(total[0], n_inside)
-    slopes.pack(0, 1, n, slope, less, curvature, less_curved, is_inside, word, total)
+    gradients.pack(0, 1, n, slope, less, curvature, less_curved, is_inside, word, total)
     return (steep, curved, steep - less, curved - less_curved), total[0]
 
 
@@ -356,7 +356,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
     code, n_codes, n_values, offset = table
     n_outputs, n_all = raw.shape
     n_features = n_values.shape[0]
-    weighs = weight.shape[0] > 0 or loss[0] >= slopes.N_FLAT
+    weighs = weight.shape[0] > 0 or loss[0] >= gradients.N_FLAT
     is_counted = weighs and min_rows > 1
     most, total = np.empty(n_all), np.empty(n_all)
     slope, curvature = np.empty(n_all), np.empty(n_all if weighs else 0)
@@ -391,7 +391,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
         for output in range(n_outputs):
             tree = number * n_outputs + output
             n_inside = list_rows(marks, row)
-            if weighs and loss[0] < slopes.N_FLAT:
+            if weighs and loss[0] < gradients.N_FLAT:
                 curvature[:] = 1.0
             find_slopes(loss, output, y, raw, most, total, slope, curvature)
             shifts, whole = find_words(weight, marks, n_inside, slope, curvature, word)

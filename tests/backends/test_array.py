@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from gputree import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.backends import array_sums, lines, row_scan, scan
+from gputree.backends.array import histogram as array_histogram
+from gputree.backends.array import lines
+from gputree.backends.array import row_split as array_row_split
+from gputree.backends.array import split as array_split
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
@@ -60,7 +63,7 @@ def model(case, backend="numpy"):
 
 def only(monkeypatch, **sizes):
     for name, size in sizes.items():
-        for module in (array_sums, lines, row_scan, scan):
+        for module in (array_histogram, lines, array_row_split, array_split):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, size)
 
@@ -69,7 +72,7 @@ def only(monkeypatch, **sizes):
 def from_rows(monkeypatch):
     """Every node is searched from its rows, and from nothing else."""
     only(monkeypatch, CELLS_A_PLACE=10**6)
-    monkeypatch.setattr(scan.Scanner, "best_splits", None)
+    monkeypatch.setattr(array_split.Scanner, "best_splits", None)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +80,7 @@ def by_sums():
     """The models whose nodes are all searched in sums."""
     with pytest.MonkeyPatch.context() as patch:
         only(patch, CELLS_A_PLACE=0)
-        patch.setattr(row_scan.RowScanner, "best_splits", None)
+        patch.setattr(array_row_split.RowScanner, "best_splits", None)
         return {case: model(case) for case in CASES}
 
 
@@ -118,5 +121,5 @@ def test_sizes_that_make_a_search_fast_do_not_change_a_model(monkeypatch, by_sum
 def test_a_small_node_takes_the_memory_of_its_rows_and_a_large_one_that_of_its_sums():
     edge = np.arange(99.0)
     bins = Bins((FeatureBins("x", Kind.NUMERIC, None, edge, edge + 1, False),) * 2)
-    n_bytes = array_sums.hist_bytes(bins, Channels(3, True, False), np.array([1, 40, 10_000]))
+    n_bytes = array_histogram.hist_bytes(bins, Channels(3, True, False), np.array([1, 40, 10_000]))
     assert n_bytes.tolist() == [8, 320, 8 * 200 * 3]

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.arrays import to_numpy
-from gputree.backends import array_sums, cpu, cuda, registry
+from gputree.backends import registry
+from gputree.backends.array import histogram as array_histogram
 from gputree.backends.contract import NO_SPLIT, Kin, Moves, Search, Splits
+from gputree.backends.cpu import backend as cpu_backend
+from gputree.backends.cuda import backend as cuda_backend
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.cuts import bin_table
 from gputree.data.number_line import Buckets, bucket_of
@@ -54,8 +57,8 @@ def opened(name):
     if not way:
         return found
     if library == "numba":
-        return Searching(found, cpu, "DIRECT_ROWS", 0 if way == "sums" else 4096)
-    return Searching(found, array_sums, "CELLS_A_PLACE", 0 if way == "sums" else 100)
+        return Searching(found, cpu_backend, "DIRECT_ROWS", 0 if way == "sums" else 4096)
+    return Searching(found, array_histogram, "CELLS_A_PLACE", 0 if way == "sums" else 100)
 
 
 BY_SUMS = ["numpy by sums", "array_api_strict by sums", "torch by sums", "numba by sums", "cuda"]
@@ -126,11 +129,11 @@ def numbers(*output, weight=None):
 
 def sums_of(hist):
     """The one place that opens a Hist: (nodes, channels, places)."""
-    if isinstance(hist, cuda.CudaHist):
+    if isinstance(hist, cuda_backend.CudaHist):
         width, n_channels = hist.rows.bins.width, hist.rows.target.channels.n
         sums = hist.sums.copy_to_host().reshape(hist.n_nodes, width, n_channels)
         return np.moveaxis(sums, 1, 2)
-    if isinstance(hist, cpu.CpuHist):
+    if isinstance(hist, cpu_backend.CpuHist):
         width, n_channels = hist.rows.bins.width, hist.rows.target.channels.n
         found = np.moveaxis(hist.sums.reshape(-1, width, n_channels), 1, 2)
     else:

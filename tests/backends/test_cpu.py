@@ -7,10 +7,15 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gputree import formulas
-from gputree.backends import cpu, cpu_lists, cpu_rows, cpu_sums, registry, workers
+from gputree.backends import registry
 from gputree.backends.contract import Moves, Search
-from gputree.backends.cpu import CpuBackend
-from gputree.backends.cpu_values import as_matrix
+from gputree.backends.cpu import backend as cpu_backend
+from gputree.backends.cpu import distinct as cpu_distinct
+from gputree.backends.cpu import histogram as cpu_histogram
+from gputree.backends.cpu import rows as cpu_rows
+from gputree.backends.cpu import workers
+from gputree.backends.cpu.backend import CpuBackend
+from gputree.backends.cpu.binning import as_matrix
 from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target
@@ -104,7 +109,7 @@ def test_sizes_that_make_kernels_fast_do_not_change_a_model(monkeypatch, sizes):
     target = value_target(y[:, None] * 0.3, np.rint(weight))
     usual = model(CpuBackend(2), X, target)
     for name, size in sizes.items():
-        for module in (cpu, cpu_rows, cpu_sums):
+        for module in (cpu_backend, cpu_rows, cpu_histogram):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, size)
     assert model(CpuBackend(2), X, target) == usual
@@ -117,7 +122,7 @@ def test_features_without_an_order_are_not_split(monkeypatch, direct_rows, order
     """The best feature is not ordered; one is drawn, and the next one where it cannot be split."""
     X, y, weight = example(900, 40)
     target = {"two classes": class_target(y > 1, 2, None), **targets(y, weight)}[kind]
-    monkeypatch.setattr(cpu, "DIRECT_ROWS", direct_rows)
+    monkeypatch.setattr(cpu_backend, "DIRECT_ROWS", direct_rows)
     rank = None if order is None else np.array([order])
     found = []
     for is_ordered in (np.array([False, True, False, True]), None):
@@ -195,7 +200,7 @@ def test_rows_that_were_taken_out_are_still_where_they_were_before(monkeypatch):
     """Codes that are laid out for the rows that are left are not taken for those of all rows."""
     X, y, _ = example(900, 40)
     backend, target = CpuBackend(2), class_target(y, 4, None)
-    monkeypatch.setattr(cpu, "DIRECT_ROWS", 10_000)
+    monkeypatch.setattr(cpu_backend, "DIRECT_ROWS", 10_000)
     search, root, none = Search(GINI, 1, 0, 4, None), np.zeros(1, np.int64), np.arange(0)
     _, fresh = begun(backend, X, target)
     expected = backend.best_splits(backend.tally(fresh, root), search)
@@ -295,7 +300,7 @@ def in_many_lanes(X, weight=None, max_bins=255):
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_values_that_crowd_in_few_buckets_are_told_apart(monkeypatch, is_weighted):
     """Few values that come again and again; many in one bucket; a few in many buckets."""
-    monkeypatch.setattr(cpu_lists, "LISTED_ROWS", 0)  # so that room for values is soon used up
+    monkeypatch.setattr(cpu_distinct, "LISTED_ROWS", 0)  # so that room for values is soon used up
     rng, n = np.random.default_rng(0), 40_000
     X = np.stack(
         [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gputree.backends.cpu import CpuBackend
-from gputree.backends.cpu_grow import AHEAD_ROWS, LONE_ROWS
+from gputree.backends.cpu.backend import CpuBackend
+from gputree.backends.cpu.grow import AHEAD_ROWS, LONE_ROWS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends import levels as levels_module
+from gputree.backends import categories as levels_module
+from gputree.backends.categories import LevelTables, split_levels
 from gputree.backends.contract import NO_SPLIT, LevelRules
-from gputree.backends.levels import LevelTables, split_levels
 from gputree.data.target import Channels
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import ENTROPY, GINI

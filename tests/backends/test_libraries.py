@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends.libraries import open_library
+from gputree.backends.array.libraries import open_library
 
 
 @pytest.fixture(scope="session", params=["numpy", "array_api_strict", "torch"])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from gputree import RandomForestRegressor
-from gputree.backends import cpu, cpu_predict, registry
+from gputree.backends import registry
+from gputree.backends.cpu import backend as cpu_backend
+from gputree.backends.cpu import predict as cpu_predict
 from gputree.backends.registry import choose, thread_count
 from gputree.data.inputs import read_table
 from gputree.errors import BackendUnavailable
@@ -30,7 +32,7 @@ def process(monkeypatch):
     """Pretend what of the kernels is loaded or on the disk, in a process that has done nothing."""
 
     def pretend(*, is_loaded=False, can_walk=True, is_kept=False):
-        loaded = {"gputree.backends.cpu": cpu} if is_loaded else {}
+        loaded = {"gputree.backends.cpu.backend": cpu_backend} if is_loaded else {}
         monkeypatch.setattr(registry, "sys", SimpleNamespace(modules=loaded))
         monkeypatch.setattr(registry, "_are_kept", lambda: is_kept)
         monkeypatch.setattr(registry, "_spent", 0.0)
@@ -193,8 +195,8 @@ def gpus(monkeypatch, machine):
     """Two GPUs that numba-cuda reaches."""
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
     machine(numpy=0, numba=0, numba_cuda=0, cuda=2)
-    monkeypatch.setattr("gputree.backends.cuda.CudaBackend", lambda device: Opened(device))
-    monkeypatch.setattr("gputree.backends.cuda_device.open_device", lambda name: name)
+    monkeypatch.setattr("gputree.backends.cuda.backend.CudaBackend", lambda device: Opened(device))
+    monkeypatch.setattr("gputree.backends.cuda.device.open_device", lambda name: name)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gputree import CARTRegressor, prediction
-from gputree.backends import array_walk, cpu_predict, registry
+from gputree.backends import registry
+from gputree.backends.array import predict as array_predict
+from gputree.backends.cpu import predict as cpu_predict
 from gputree.data.inputs import read_table
 from gputree.dtypes import MISSING_LEVEL, STAY
 from gputree.kernels.cpu import predict_many
@@ -153,7 +155,7 @@ def test_blocks_and_lanes_need_not_be_full(n_rows):
 
 @pytest.mark.parametrize("walkers", [1, 5, 40])
 def test_walks_in_blocks_of_rows_and_of_trees_are_the_same(monkeypatch, walkers):
-    monkeypatch.setattr(array_walk, "WALKERS", walkers)
+    monkeypatch.setattr(array_predict, "WALKERS", walkers)
     rng = np.random.default_rng(8)
     stack = drawn_stack(rng, MIXED, n_trees=9, stops=0.2)
     table = drawn_table(rng, MIXED, 23)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gputree.backends import cpu_grow, cpu_sweep
-from gputree.backends.cpu import CpuBackend
+from gputree.backends.cpu import grow as cpu_grow
+from gputree.backends.cpu import sweep as cpu_sweep
+from gputree.backends.cpu.backend import CpuBackend
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.growth.builder import Start, grow_from, grow_whole

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends import workers
-from gputree.backends.workers import LEAST_WORK, Workers, available_cores
+from gputree.backends.cpu import workers
+from gputree.backends.cpu.workers import LEAST_WORK, Workers, available_cores
 
 
 def ranges(n_threads, n_items, least):

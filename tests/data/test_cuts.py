@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.arrays import to_numpy
-from gputree.backends import coding, cpu_lists, cpu_values, registry
-from gputree.backends.libraries import open_library
+from gputree.backends import registry
+from gputree.backends.array import binning as array_binning
+from gputree.backends.array.libraries import open_library
+from gputree.backends.cpu import binning as cpu_binning
+from gputree.backends.cpu import distinct as cpu_distinct
 from gputree.data import cuts as cut_module
 from gputree.data.bins import midpoint
 from gputree.data.cuts import (
@@ -60,7 +63,7 @@ def in_every_way(call):
     ways = [(10**9, never_divide), (0, never_divide), (0, always_divide)]
     for listed_rows, to_divide in ways:
         with pytest.MonkeyPatch.context() as patch:
-            for module in (cut_module, coding, cpu_lists, cpu_values):
+            for module in (cut_module, array_binning, cpu_distinct, cpu_binning):
                 patch.setattr(module, "LISTED_ROWS", listed_rows)
             patch.setattr(cut_module.Plan, "to_divide", to_divide)
             yield call()

@@ -15,8 +15,8 @@ from gputree import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from gputree.ensembles.kinds import ENSEMBLES
 from gputree.estimators import growing
+from gputree.estimators.kinds import ENSEMBLES
 from gputree.growth import builder
 from gputree.progress import Progress
 

@@ -20,7 +20,7 @@ from gputree import (
     ID3Classifier,
 )
 from gputree.backends import registry
-from gputree.backends.cpu import CpuBackend
+from gputree.backends.cpu.backend import CpuBackend
 from gputree.dtypes import STAY
 from gputree.explain import shap_values
 from gputree.explain.shap import attributed, expected_sum

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from gputree.backends import registry
-from gputree.backends.cuda import CudaBackend
-from gputree.backends.cuda_device import open_device
-from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.device import open_device
+from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.boosting.rounds import Recipe, Rounds
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table

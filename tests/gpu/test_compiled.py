@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree.backends.cuda_device import NumbaDevice
+from gputree.backends.cuda.device import NumbaDevice
 from gputree.data.target import class_target, value_target
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.kernels.losses import HUBER, LOGISTIC, SOFTMAX, SQUARED

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gputree.backends import registry
-from gputree.backends.cuda import CudaBackend
-from gputree.backends.cuda_device import NumbaDevice
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.device import NumbaDevice
 from gputree.data.cuts import bin_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, value_target

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import gputree
-from gputree.backends import cuda, cuda_rows, cuda_values, registry
-from gputree.backends.cuda_device import NumbaDevice
-from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.backends import registry
+from gputree.backends.cuda import backend as cuda_backend
+from gputree.backends.cuda import binning as cuda_binning
+from gputree.backends.cuda import rows as cuda_rows
+from gputree.backends.cuda.device import NumbaDevice
+from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
 from gputree.kernels import losses
@@ -130,7 +133,7 @@ def test_sums_too_wide_for_shared_memory(
 
 def test_codes_without_a_copy_by_columns(monkeypatch, on_device, on_numpy, example):
     """Too little memory for the copy: rows are routed by the codes that lie row by row."""
-    monkeypatch.setattr(cuda_values, "has_room_by_column", lambda *_: False)
+    monkeypatch.setattr(cuda_binning, "has_room_by_column", lambda *_: False)
     X, label, _, _ = example(N_ROWS, n_features=6)
     target = class_target(label, 2, None)
     assert on_device(X, target, max_depth=3) == on_numpy(X, target, max_depth=3)
@@ -246,14 +249,14 @@ def test_many_trees_are_walked_at_once(weather):
         for depth in (1, 3)
     ]
     read = read_table(table)
-    found = cuda.CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
+    found = cuda_backend.CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
     numpy = registry.choose(backend="numpy").backend
     assert found.T.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
     monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2**30)
-    backend = cuda.CudaBackend(NumbaDevice())
+    backend = cuda_backend.CudaBackend(NumbaDevice())
     with pytest.raises(MemoryError, match=r"10,000,000 rows x 100 features need about .* GiB on"):
         backend.reserve(100, 10_000_000, 256)
     assert backend.room_for_hists() == 2**29

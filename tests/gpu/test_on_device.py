@@ -9,9 +9,9 @@ import pytest
 
 import gputree
 from gputree import DecisionTreeClassifier
-from gputree.backends.cards import by_cupy, by_numba
-from gputree.backends.cuda_device import device_count
-from gputree.backends.cuda_plan import AUTOMATIC
+from gputree.backends.cuda.cards import by_cupy, by_numba
+from gputree.backends.cuda.device import device_count
+from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.data.target import class_target, value_target
 from gputree.diagnostics import doctor
 from gputree.kernels.cuda import gpu

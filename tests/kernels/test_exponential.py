@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from gputree.backends.libraries import open_library
+from gputree.backends.array.libraries import open_library
 from gputree.kernels import array_code, exponential
 from gputree.kernels.cpu.formulas import LOSSES as SCALAR
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from gputree.backends.libraries import open_library
+from gputree.backends.array.libraries import open_library
 from gputree.kernels import array_code, logarithm
 from gputree.kernels.cpu import formulas
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.cuda_plan import Tuning, plan_groups
+from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import coding, predict, route, slopes, split, tally
+from gputree.kernels.cuda import binning, gradients, histogram, predict, route, split
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -90,25 +90,25 @@ def all_cases() -> list[Case]:
 
 def sums() -> Iterator[Case]:
     usual = plan_groups(np.full(16, 256), n_planes=2, code_bits=8).shared_bytes
-    shared = usual, 4 * tally.SHARED_WORDS
+    shared = usual, 4 * histogram.SHARED_WORDS
     for bits, is_wide, added in product((8, 16), (True, False), ADDED):
         name = f"sum_tiles {bits}-bit {'wide' if is_wide else 'narrow'} {added}"
         adds, hist = ADDED[added]
-        kernel = tally.make_sum(bits, is_wide, *adds)
+        kernel = histogram.make_sum(bits, is_wide, *adds)
         yield Case(name, kernel, TUNING.sum_threads, shared, {"hist": hist})
     many = {"hist": "i4", "label": "i4"}
-    kernel = tally.make_sum(8, False, False, True)
+    kernel = histogram.make_sum(8, False, False, True)
     yield Case("sum_tiles 8-bit narrow ones 300 classes", kernel, TUNING.sum_threads, shared, many)
 
 
 def scatters() -> Iterator[Case]:
     for bits, added in product((8, 16), ADDED):
         adds, hist = ADDED[added]
-        kernel = tally.make_scatter(bits, *adds)
+        kernel = histogram.make_scatter(bits, *adds)
         name = f"scatter_tiles {bits}-bit {added}"
         yield Case(name, kernel, TUNING.threads, arrays={"hist": hist})
     many = {"hist": "i4", "label": "i4"}
-    kernel = tally.make_scatter(8, False, True)
+    kernel = histogram.make_scatter(8, False, True)
     yield Case("scatter_tiles 8-bit ones 300 classes", kernel, TUNING.threads, arrays=many)
 
 
@@ -145,33 +145,33 @@ def routes() -> Iterator[Case]:
 def boosting() -> Iterator[Case]:
     threads = TUNING.slope_threads
     kernels = {
-        loss.name: slopes.make_slopes(loss.formulas, loss.is_of_shares) for loss in every_loss()
+        loss.name: gradients.make_slopes(loss.formulas, loss.is_of_shares) for loss in every_loss()
     }
-    for name, kernel in {**kernels, "given": slopes.make_slopes()}.items():
+    for name, kernel in {**kernels, "given": gradients.make_slopes()}.items():
         yield Case(f"take_slopes {name}", kernel, threads, arrays={"weight": "f8"})
-    yield Case("volumes", slopes.make_volumes(), TUNING.threads)
-    yield Case("widen", slopes.widen, threads)
-    yield Case("narrow", slopes.narrow, threads)
-    yield Case("sum_slopes", slopes.sum_slopes, TUNING.route_threads)
-    yield Case("renew", slopes.renew, TUNING.route_threads)
+    yield Case("volumes", gradients.make_volumes(), TUNING.threads)
+    yield Case("widen", gradients.widen, threads)
+    yield Case("narrow", gradients.narrow, threads)
+    yield Case("sum_slopes", gradients.sum_slopes, TUNING.route_threads)
+    yield Case("renew", gradients.renew, TUNING.route_threads)
 
 
 def codings() -> Iterator[Case]:
-    counting = {"count": coding.count, "count_fine": coding.count_fine, "gather": coding.gather}
+    counting = {"count": binning.count, "count_fine": binning.count_fine, "gather": binning.gather}
     for (name, kernel), value, amount in product(counting.items(), ("f4", "f8"), ("i4", "i8")):
         arrays = {"values": value, "members": value, "weight": amount, "counts": amount}
         yield Case(f"{name} {value} {amount}", kernel, TUNING.threads, arrays=arrays)
     for bits, value in product((8, 16), ("f4", "f8")):
         arrays = {"values": value, "cut": value, "by_column": f"u{bits // 8}"}
         name = f"encode {bits}-bit {value}"
-        yield Case(name, coding.make_encode(bits), TUNING.threads, arrays=arrays)
+        yield Case(name, binning.make_encode(bits), TUNING.threads, arrays=arrays)
 
 
 def others() -> Iterator[Case]:
-    yield Case("divide", tally.divide, TUNING.threads)
+    yield Case("divide", histogram.divide, TUNING.threads)
     for hist in ("i4", "i8"):
         arrays = {"own": hist, "above": hist, "hist": hist}
-        yield Case(f"derive {hist}", tally.derive, TUNING.threads, arrays=arrays)
+        yield Case(f"derive {hist}", histogram.derive, TUNING.threads, arrays=arrays)
     walks = {"leaves_of": predict.make_leaves_of, "sum_leaves": predict.make_sum_leaves}
     for value, has_levels in product(("f4", "f8"), (False, True)):
         for verb, make in walks.items():

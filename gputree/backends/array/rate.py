@@ -1,0 +1,207 @@
+"""The best threshold of every feature of every node, in array-API code.
+
+Rows whose value is missing take no part. What a node does with the rates, whether it compares
+gains or their ratios, is decided by those who asked. Nodes come as sums or as sorted rows; either
+way only the codes that occur are looked at.
+"""
+
+import functools
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
+
+import numpy as np
+
+from gputree.backends.array.histogram import ArrayHist
+from gputree.backends.array.libraries import Library
+from gputree.backends.array.lines import Lines
+from gputree.backends.array.row_split import some_lines
+from gputree.backends.array.scores import score_of
+from gputree.backends.contract import NO_SPLIT, Rates, Search
+from gputree.data.bins import Bins
+from gputree.data.target import Channels
+from gputree.dtypes import Array, HostArray
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The known codes of a feature that occur in some nodes, node by node and ascending."""
+
+    node: Array  # (cells,)
+    code: Array  # (cells,)
+    left: list[Array]  # a channel: (cells,) the node's sum up to the code
+
+
+def rate(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Search) -> Rates:
+    """Rates of the nodes of a frontier."""
+    rating = Rating(lib, formulas, hist.coded.bins, hist.coded.target.channels, search)
+    rates = _no_rates(len(hist.place), len(hist.coded.bins.features))
+    large = np.flatnonzero(hist.place >= 0)
+    if large.size:
+        large = large[np.argsort(hist.place[large])]
+        _put(rates, large, rating.of_sums(hist.sums))
+    small = np.flatnonzero(hist.place < 0)
+    for first, last, lines in some_lines(lib, hist):
+        _put(rates, small[first:last], rating.of_lines(lines))
+    return rates
+
+
+def _no_rates(n_nodes: int, n_features: int) -> Rates:
+    shape = n_nodes, n_features
+    return Rates(
+        score=np.full(shape, NO_SPLIT),
+        code=np.zeros(shape, np.int64),
+        next_code=np.full(shape, -1),
+        left_weight=np.zeros(shape, np.int64),
+        known_weight=np.zeros(shape, np.int64),
+        n_cuts=np.zeros(shape, np.int64),
+    )
+
+
+def _put(rates: Rates, at: HostArray, some: Rates) -> None:
+    for field in fields(Rates):
+        getattr(rates, field.name)[at] = getattr(some, field.name)
+
+
+class Rating:
+    """Rates nodes by one search."""
+
+    def __init__(
+        self,
+        lib: Library,
+        formulas: SimpleNamespace,
+        bins: Bins,
+        channels: Channels,
+        search: Search,
+    ) -> None:
+        self.lib, self.formulas = lib, formulas
+        self.bins, self.channels, self.search = bins, channels, search
+
+    def of_sums(self, sums: Array) -> Rates:
+        """Rates from sums of (nodes, channels, places)."""
+        rates = _no_rates(sums.shape[0], len(self.bins.features))
+        for feature in self._features():
+            first, n_values = int(self.bins.offset[feature]), int(self.bins.n_values[feature])
+            self._rate(self._cells_of_sums(sums[:, :, first : first + n_values]), rates, feature)
+        return rates
+
+    def of_lines(self, lines: Lines) -> Rates:
+        """Rates from sorted rows."""
+        rates = _no_rates(len(lines.n_rows), len(self.bins.features))
+        for feature in self._features():
+            self._rate(self._cells_of_line(lines, feature), rates, feature)
+        return rates
+
+    def _features(self) -> Iterator[int]:
+        """Those that have thresholds."""
+        is_ordered = self.search.is_ordered
+        for feature, n_values in enumerate(self.bins.n_values.tolist()):
+            if n_values > 1 and (is_ordered is None or is_ordered[feature]):
+                yield feature
+
+    def _cells_of_sums(self, known: Array) -> _Cells:
+        """`known` are the sums of known codes, (nodes, channels, codes)."""
+        xp, n_values = self.lib.xp, known.shape[2]
+        own = self._weight([known[:, channel, :] for channel in range(known.shape[1])])
+        at = xp.nonzero(xp.reshape(own > 0, (-1,)))[0]
+        left = xp.cumulative_sum(known, axis=2)
+        taken = [
+            xp.take(xp.reshape(left[:, channel, :], (-1,)), at) for channel in range(left.shape[1])
+        ]
+        return _Cells(at // n_values, at % n_values, taken)
+
+    def _cells_of_line(self, lines: Lines, feature: int) -> _Cells:
+        xp = self.lib.xp
+        cell = lines.cell[feature, :]
+        code = xp.astype(cell, xp.int64) - lines.node * lines.stride
+        is_last = xp.concat([cell[1:] != cell[:-1], cell[:1] == cell[:1]])
+        at = xp.nonzero(is_last & (code < int(self.bins.n_values[feature])))[0]
+
+        def taken(matrix: Array) -> Array:
+            line = matrix[feature if matrix.shape[0] > 1 else 0, :]
+            return xp.astype(xp.take(line, at), xp.int64)
+
+        return _Cells(xp.take(lines.node, at), xp.take(code, at), [taken(c) for c in lines.left])
+
+    def _rate(self, cells: _Cells, rates: Rates, feature: int) -> None:
+        """Put down the best threshold of a feature."""
+        xp, lib = self.lib.xp, self.lib
+        n_nodes, n_cells = len(rates.score), int(cells.node.shape[0])
+        n_own = lib.count(cells.node, n_nodes)
+        end = xp.cumulative_sum(n_own)
+        if not n_cells:
+            return
+        # A node's last cell has all of its sum; where there is no cell, nobody asks for it.
+        last = xp.where(end > 0, end - 1, 0)
+        total = [xp.take(channel, last) for channel in cells.left]
+        left_weight, weight = self._weight(cells.left), self._weight(total)
+        at = xp.nonzero(self._allowed(cells, total, left_weight, weight))[0]
+        if not at.shape[0]:
+            return
+        node = xp.take(cells.node, at)
+        found = self._scores(cells, total, left_weight, weight, at)
+        place, first = self._first_of_highest(node, self.formulas.trim(found), n_nodes)
+        chosen = xp.take(at, first)
+        after = xp.where(chosen + 1 < n_cells, chosen + 1, chosen)
+        is_within = chosen < xp.take(last, lib.from_host(place))
+        following = xp.where(is_within, xp.take(cells.code, after), -1)
+        rates.score[place, feature] = lib.to_host(xp.take(found, first))
+        rates.code[place, feature] = lib.to_host(xp.take(cells.code, chosen))
+        rates.next_code[place, feature] = lib.to_host(following)
+        rates.left_weight[place, feature] = lib.to_host(xp.take(left_weight, chosen))
+        rates.known_weight[:, feature] = np.where(lib.to_host(n_own) > 0, lib.to_host(weight), 0)
+        rates.n_cuts[:, feature] = lib.to_host(lib.count(node, n_nodes))
+
+    def _allowed(
+        self, cells: _Cells, total: list[Array], left_weight: Array, node_weight: Array
+    ) -> Array:
+        """Which cells end a first child that satisfies every rule, as does the second."""
+        xp, search = self.lib.xp, self.search
+        least = xp.astype(node_weight, xp.float64) * search.least_share
+        least = xp.where(least > search.most_least_weight, float(search.most_least_weight), least)
+        floor = float(max(1, search.min_weight))
+        least = xp.take(xp.where(least < floor, floor, least), cells.node)
+        weight = xp.take(node_weight, cells.node)
+        rows, all_rows = left_weight, weight
+        if self.channels.counts_rows:
+            rows, all_rows = cells.left[-1], xp.take(total[-1], cells.node)
+        return (
+            (rows >= search.min_rows)
+            & (all_rows - rows >= search.min_rows)
+            & (left_weight > 0)
+            & (weight - left_weight > 0)
+            & (xp.astype(left_weight, xp.float64) >= least)
+            & (xp.astype(weight - left_weight, xp.float64) >= least)
+        )
+
+    def _scores(
+        self, cells: _Cells, total: list[Array], left_weight: Array, weight: Array, at: Array
+    ) -> Array:
+        """The scores of some cells."""
+        xp, channels = self.lib.xp, self.channels
+        node = xp.take(cells.node, at)
+
+        def real(sums: Array, index: Array, unit: float = 1.0) -> Array:
+            return xp.astype(xp.take(sums, index), xp.float64) * unit
+
+        scored, units = channels.scored, channels.units
+        lefts = [real(own, at, unit) for own, unit in zip(cells.left[scored], units, strict=True)]
+        totals = [real(own, node, unit) for own, unit in zip(total[scored], units, strict=True)]
+        score = score_of(self.lib, self.formulas, self.search.criterion)
+        return score(lefts, totals, real(left_weight, at), real(weight, node), channels.n_scored)
+
+    def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:
+        """The nodes that have scores, and the place of the first among their highest ones."""
+        xp, lib = self.lib.xp, self.lib
+        _, highest = lib.extremes(node, score, n_nodes)
+        tie = xp.nonzero(score == xp.take(highest, node))[0]
+        of_tie = lib.to_host(xp.take(node, tie))
+        place, first = np.unique(of_tie, return_index=True)
+        return place, xp.take(tie, lib.from_host(first))
+
+    def _weight(self, sums: list[Array]) -> Array:
+        """The weight of sums by channel."""
+        if not self.channels.is_classes:
+            return sums[0]
+        return functools.reduce(operator.add, sums[: self.channels.n_scored])

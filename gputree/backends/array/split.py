@@ -1,0 +1,238 @@
+"""The search for the best split of every node, in array-API code.
+
+Only codes that occur in a node are candidates, so a run of empty codes is one candidate and the
+lowest code stands for it. Nodes are taken a few at a time, to stay within the cache.
+"""
+
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from gputree.backends.array.histogram import ArrayHist
+from gputree.backends.array.libraries import Library
+from gputree.backends.array.scores import score_of
+from gputree.backends.contract import NO_SPLIT, Search, Splits
+from gputree.data.bins import Bins
+from gputree.data.target import Channels
+from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
+from gputree.sampling import drawn_features
+
+CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Splits that satisfy every rule; `side` 1 sends missing values left."""
+
+    at: Array  # (candidates,) node * places + place
+    side: int
+    score: Array  # (candidates,)
+
+
+def missing_slots(
+    channels: Channels, left: HostArray, right: HostArray, missing: HostArray, side: HostArray
+) -> HostArray:
+    """The child that takes missing values, from sums of (nodes, channels)."""
+    # Rows without missing values say nothing of them: the larger child takes those to come.
+    right_is_larger = channels.rows_of(left) <= channels.rows_of(right)
+    return np.where(channels.weight_of(missing) == 0, right_is_larger, side == 0).astype(SLOT)
+
+
+class Scanner:
+    """Scores candidates with the formulas compiled for one array library."""
+
+    def __init__(self, library: Library, formulas: SimpleNamespace) -> None:
+        self._lib = library
+        self._formulas = formulas
+
+    def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
+        """The best splits of the nodes that have sums."""
+        return self.of_sums(hist.sums, hist.coded.bins, hist.coded.target.channels, search)
+
+    def of_sums(self, sums: Array, bins: Bins, channels: Channels, search: Search) -> Splits:
+        """The same from sums of (nodes, channels, places)."""
+        n_nodes = sums.shape[0]
+        step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
+        parts = []
+        for first in range(0, n_nodes, step):
+            part = slice(first, min(first + step, n_nodes))
+            rank = None if search.rank is None else search.rank[part]
+            rules = replace(search, rank=rank)
+            parts.append(_Scan(self, sums[part, ...], bins, channels, rules).winners())
+        return Splits(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(Splits)
+            )
+        )
+
+
+class _Scan:
+    """The search in a few nodes."""
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        sums: Array,
+        bins: Bins,
+        channels: Channels,
+        search: Search,
+    ) -> None:
+        self.lib = scanner._lib
+        self.formulas = scanner._formulas
+        self.bins, self.channels, self.search = bins, channels, search
+        xp = self.lib.xp
+        self.n_nodes = sums.shape[0]
+        first_feature = sums[:, :, : int(bins.n_codes[0])]
+        self.here = sums
+        self.total = xp.sum(first_feature, axis=2)
+        self.feature_of = self.lib.from_host(bins.feature_of.astype(np.int64))
+        # Every feature sums to the node's total, so the sum over the features before is known.
+        before = self.total[:, :, None] * self.feature_of[None, None, :]
+        self.left = xp.cumulative_sum(sums, axis=2) - before
+        self.weight_here = self._weight(sums)
+
+    def winners(self) -> Splits:
+        """The best candidate of each node."""
+        xp, width = self.lib.xp, self.bins.width
+        sides = [self._candidates(self.left, 0)]
+        if (self.bins.n_codes > self.bins.n_values).any():
+            sides.append(self._candidates(self._left_with_missing(), 1))
+        if self.search.rank is not None:
+            sides = self._drawn(sides)
+        n_places = self.n_nodes * width * len(sides)
+        lowest = self.lib.from_host(np.full(n_places, NO_SPLIT))
+        score = trimmed = lowest
+        for side in sides:
+            place = side.at * len(sides) + side.side
+            score = self.lib.replaced(score, place, side.score)
+            trimmed = self.lib.replaced(trimmed, place, self.formulas.trim(side.score))
+        flat = xp.argmax(xp.reshape(trimmed, (self.n_nodes, width * len(sides))), axis=1)
+        node = self.lib.from_host(np.arange(self.n_nodes))
+        best = xp.take(score, node * (width * len(sides)) + flat)
+        return self._splits(best, flat // len(sides), self.lib.to_host(flat % len(sides)))
+
+    def _candidates(self, left: Array, side: int) -> _Candidates:
+        """The admissible candidates and their scores."""
+        xp, search = self.lib.xp, self.search
+        left_weight = self._weight(left)
+        left_rows = left[:, -1, :] if self.channels.counts_rows else left_weight
+        weight = self._weight(self.total[:, :, None])
+        rows = self.total[:, -1:] if self.channels.counts_rows else weight
+        allowed = (
+            self._is_value()[None, :]
+            & (self.weight_here > 0)
+            & (left_rows >= search.min_rows)
+            & (rows - left_rows >= search.min_rows)
+            & (left_weight >= max(1, search.min_weight))
+            & (weight - left_weight >= max(1, search.min_weight))
+        )
+        if side:
+            allowed = allowed & (self._missing_weight() > 0)
+        at = xp.nonzero(xp.reshape(allowed, (-1,)))[0]
+        return _Candidates(at, side, self._score(left, left_weight, weight, at))
+
+    def _score(self, left: Array, left_weight: Array, weight: Array, at: Array) -> Array:
+        xp, n_scored = self.lib.xp, self.channels.n_scored
+        node = at // self.bins.width
+
+        def real(sums: Array, index: Array, unit: float = 1.0) -> Array:
+            picked = xp.astype(xp.take(xp.reshape(sums, (-1,)), index), xp.float64)
+            return picked if unit == 1.0 else picked * unit
+
+        units = self.channels.units
+        first = self.channels.scored.start
+        lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
+        totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
+        score = score_of(self.lib, self.formulas, self.search.criterion)
+        ridge = self.search.ridge
+        weights = real(left_weight, at) + ridge, real(weight, node) + 2.0 * ridge
+        return score(lefts, totals, *weights, n_scored)
+
+    def _drawn(self, sides: list[_Candidates]) -> list[_Candidates]:
+        """Keep the features drawn for each node, or the first drawn that can be split at all."""
+        xp, lib = self.lib.xp, self.lib
+        n_features = len(self.bins.features)
+        cells = [
+            (side.at // self.bins.width) * n_features
+            + xp.take(self.feature_of, side.at % self.bins.width)
+            for side in sides
+        ]
+        found = lib.to_host(lib.count(xp.concat(cells), self.n_nodes * n_features))
+        assert self.search.rank is not None
+        can_split = found.reshape(self.n_nodes, n_features) > 0
+        is_drawn = drawn_features(self.search.rank, self.search.n_drawn, can_split)
+        drawn = lib.from_host(is_drawn.ravel())
+        kept = []
+        for side, cell in zip(sides, cells, strict=True):
+            keep = xp.take(drawn, cell)
+            kept.append(_Candidates(side.at[keep], side.side, side.score[keep]))
+        return kept
+
+    def _splits(self, score: Array, place: Array, side: HostArray) -> Splits:
+        """The winners at `place`; only they leave the device."""
+        bins, channels, to_host = self.bins, self.channels, self.lib.to_host
+        at = to_host(place)
+        feature = bins.feature_of[at].astype(FEATURE)
+        end = bins.offset[feature] + bins.n_values[feature]  # the missing code, if there is one
+        has_missing = (bins.n_codes > bins.n_values)[feature, None]
+        last = self.lib.from_host(np.minimum(end, bins.width - 1))
+        missing = np.where(has_missing, to_host(self._at(self.here, last)), 0)
+        left = to_host(self._at(self.left, place)) + np.where(side[:, None] == 1, missing, 0)
+        right = to_host(self.total) - left
+        return Splits(
+            score=to_host(score),
+            feature=feature,
+            code=at - bins.offset[feature],
+            next_code=self._next_code(place, end, bins.offset[feature]),
+            missing_slot=missing_slots(channels, left, right, missing, side),
+            left=left.astype(SUM),
+        )
+
+    def _at(self, sums: Array, place: Array) -> Array:
+        """Sums of one place a node, (nodes, channels)."""
+        xp, n = self.lib.xp, self.channels.n
+        row = self.lib.from_host(np.arange(self.n_nodes * n).reshape(self.n_nodes, n))
+        index = xp.reshape(row * self.bins.width + place[:, None], (-1,))
+        return xp.reshape(xp.take(xp.reshape(sums, (-1,)), index), (self.n_nodes, n))
+
+    def _next_code(self, place: Array, end: HostArray, offset: HostArray) -> HostArray:
+        """The next code after `place` that occurs in the node, -1 if there is none."""
+        xp, width = self.lib.xp, self.bins.width
+        inside = self.lib.from_host(np.arange(width))[None, :]
+        is_later = (inside > place[:, None]) & (inside < self.lib.from_host(end)[:, None])
+        following = xp.min(xp.where(is_later & (self.weight_here > 0), inside, width), axis=1)
+        found = self.lib.to_host(following)
+        return np.where(found < width, found - offset, -1)
+
+    def _weight(self, sums: Array) -> Array:
+        """Weights of sums with channels on axis 1."""
+        if not self.channels.is_classes:
+            return sums[:, 0, :]
+        return self.lib.xp.sum(sums[:, : self.channels.n_scored, :], axis=1)
+
+    def _is_value(self) -> Array:
+        """Places that stand for values, not for missing ones."""
+        is_value = np.ones(self.bins.width, bool)
+        has_missing = self.bins.n_codes > self.bins.n_values
+        is_value[(self.bins.offset[1:] - 1)[has_missing]] = False
+        if self.search.is_ordered is not None:
+            is_value &= self.search.is_ordered[self.bins.feature_of]
+        return self.lib.from_host(is_value)
+
+    def _missing_place(self) -> tuple[Array, Array]:
+        """For each place, the place of its feature's missing code, and whether there is one."""
+        has_missing = (self.bins.n_codes > self.bins.n_values)[self.bins.feature_of]
+        place = (self.bins.offset[1:] - 1)[self.bins.feature_of]
+        return self.lib.from_host(place), self.lib.from_host(has_missing)
+
+    def _missing_weight(self) -> Array:
+        place, has_missing = self._missing_place()
+        weight = self.lib.xp.take(self.weight_here, place, axis=1)
+        return self.lib.xp.where(has_missing[None, :], weight, 0)
+
+    def _left_with_missing(self) -> Array:
+        place, has_missing = self._missing_place()
+        missing = self.lib.xp.take(self.here, place, axis=2)
+        return self.left + self.lib.xp.where(has_missing[None, None, :], missing, 0)

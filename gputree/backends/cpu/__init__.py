@@ -1,0 +1,1 @@
+"""The backend for CPUs, by compiled kernels in threads."""

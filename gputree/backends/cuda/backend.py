@@ -1,0 +1,480 @@
+"""The contract kept by CUDA kernels.
+
+Codes lie row by row in 32-bit words, rows are listed node by node, and all nodes of a frontier are
+handled by one launch of each kernel. Sizes of nodes are known on the host, which lays out the work;
+it waits for the device once a frontier, for the winners.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gputree.backends.contract import (
+    Kin,
+    Moves,
+    Rates,
+    Search,
+    Splits,
+)
+from gputree.backends.cuda import binning as cuda_binning
+from gputree.backends.cuda import gradients as cuda_gradients
+from gputree.backends.cuda import route as cuda_route
+from gputree.backends.cuda.binning import CudaValues
+from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table, sum_table
+from gputree.backends.cuda.rows import CudaData, CudaRows, attached
+from gputree.backends.cuda.split import rates_of, splits_of
+from gputree.backends.defaults import Defaults
+from gputree.backends.door import check_outputs, check_walk
+from gputree.backends.host_codes import ONLY_ON_HOST
+from gputree.backends.row_lists import at_roots, dispersed_lists
+from gputree.backends.sums import Sums
+from gputree.data.bins import Bins, FeatureBins
+from gputree.data.gradients import Given, Slopes
+from gputree.data.number_line import Buckets
+from gputree.data.table import Column, Table
+from gputree.data.target import Channels, Target
+from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.kernels.cuda import histogram, predict, route, split
+from gputree.kernels.cuda.gpu import WARP
+from gputree.kernels.losses import Loss
+from gputree.tree.stack import Stack
+from gputree.tree.tree import Tree
+
+ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
+
+# Kernels are made once for each set of constants.
+make_sum = cache(histogram.make_sum)
+make_scatter = cache(histogram.make_scatter)
+make_scan = cache(split.make_scan)
+make_rate = cache(split.make_rate)
+make_choose = cache(split.make_choose)
+make_leaves_of = cache(predict.make_leaves_of)
+make_sum_leaves = cache(predict.make_sum_leaves)
+
+
+@dataclass(frozen=True)
+class CudaHist:
+    """Sums of some nodes."""
+
+    rows: CudaRows
+    sums: Array  # (nodes * places * channels,)
+    n_nodes: int
+
+    @property
+    def bins(self) -> Bins:
+        return self.rows.bins
+
+    @property
+    def channels(self) -> Channels:
+        return self.rows.target.channels
+
+
+class CudaBackend(Defaults):
+    """Trees by CUDA kernels."""
+
+    name = "cuda"
+
+    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
+        self._device = device
+        self._tuning = tuning
+        self._launches = Launches(device, tuning)
+        self.device = device.name
+
+    # Lanes and costs.
+
+    def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
+        # Sums of counts and of slopes have 32 bits; not all channels tell whether they are slopes.
+        is_short = channels.hides_rows or (channels.is_classes and not channels.counts_rows)
+        n_bytes = bins.width * channels.n * (4 if is_short else 8)
+        return np.full(len(n_rows), n_bytes + 24 * len(bins.features))
+
+    def bytes_held(self, data: CudaData, rows: CudaRows | None) -> int:
+        arrays = [data.words, data.by_column]
+        if rows is not None:
+            arrays += [rows.label, rows.limb, rows.order]
+            if rows.data is not data:
+                arrays.append(rows.data.words)
+        return sum(int(array.nbytes) for array in arrays)
+
+    def room_for_hists(self) -> int | None:
+        free = self._device.free_bytes()
+        return None if free is None else free // 2
+
+    def release(self) -> None:
+        self._device.release()
+
+    # Values to codes.
+
+    def reserve(
+        self, n_features: int, n_rows: int, most_codes: int, folder: Path | None = None
+    ) -> CudaData:
+        if folder is not None:
+            raise ValueError(ONLY_ON_HOST.format(self.name))
+        return cuda_binning.reserve(self._device, n_features, n_rows, most_codes)
+
+    def hold(self, columns: Sequence[Column]) -> CudaValues:
+        return cuda_binning.hold(self._device, columns)
+
+    def count_missing(self, values: CudaValues) -> HostArray:
+        return cuda_binning.count_missing(self._launches, values)
+
+    def sketch(
+        self,
+        values: CudaValues,
+        weight: HostArray | None,
+        within: Sequence[HostArray] | None = None,
+    ) -> list[tuple[HostArray, HostArray]]:
+        return cuda_binning.sketch(self._launches, values, weight, within)
+
+    def refine(
+        self, values: CudaValues, weight: HostArray | None, wanted: Sequence[Buckets | None]
+    ) -> list[tuple[HostArray, HostArray]]:
+        return cuda_binning.refine(self._launches, values, weight, wanted)
+
+    def encode(
+        self,
+        data: CudaData,
+        first_feature: int,
+        values: CudaValues,
+        bins: Sequence[FeatureBins],
+        first_row: int = 0,
+    ) -> None:
+        cuda_binning.encode(self._launches, data, first_feature, values, bins, first_row)
+
+    # The start of a tree.
+
+    def begin(
+        self, data: CudaData, bins: Bins, target: Target, n_each: HostArray | None = None
+    ) -> CudaRows:
+        return attached(self._launches, data, bins, target, *at_roots(target, n_each))
+
+    def take_rows(self, data: CudaData, row: HostArray) -> CudaData:
+        return cuda_route.copied(self._launches, data, row)
+
+    # Boosting.
+
+    def margins(
+        self, start: HostArray, y: HostArray, weight: HostArray | None
+    ) -> cuda_gradients.CudaMargins:
+        return cuda_gradients.margins(self._device, start, y, weight)
+
+    def slopes(
+        self,
+        margins: cuda_gradients.CudaMargins,
+        loss: Loss | Given,
+        takes_part: HostArray | None,
+        *,
+        counts_rows: bool,
+    ) -> Iterator[Slopes]:
+        return cuda_gradients.slopes(
+            self._launches, margins, loss, takes_part, counts_rows=counts_rows
+        )
+
+    def begin_slopes(self, data: CudaData, bins: Bins, slopes: Slopes) -> CudaRows:
+        return cuda_gradients.begin(self._device, data, bins, slopes)
+
+    def slope_sums(self, rows: CudaRows, slopes: Slopes, nodes: HostArray) -> HostArray:
+        return cuda_gradients.sums(self._launches, rows, slopes, nodes)
+
+    def renew(
+        self, margins: cuda_gradients.CudaMargins, output: int, rows: CudaRows, step: HostArray
+    ) -> None:
+        cuda_gradients.renew(self._launches, margins, output, rows, step)
+
+    def read_margins(self, margins: cuda_gradients.CudaMargins) -> HostArray:
+        return self._device.download(margins.raw).reshape(-1, margins.n_rows)
+
+    # Growing.
+
+    def count_rows(self, rows: CudaRows, nodes: HostArray) -> HostArray:
+        return rows.n_rows[nodes]
+
+    def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
+        stride = rows.bins.width * rows.target.channels.n
+        sums = self._device.zeros(len(nodes) * stride, rows.planes.sum_dtype)
+        start, n_rows = rows.start[nodes], rows.n_rows[nodes]
+        is_small = n_rows < self._tuning.direct_rows
+        large = np.flatnonzero(~is_small)
+        table = sum_table(start[large], n_rows[large], large, self._tuning.tile_rows)
+        if large.size and rows.groups.n_summed:
+            self._sum(rows, table, stride, sums)
+        self._scatter(rows, table, np.flatnonzero(is_small), start, n_rows, stride, sums)
+        return CudaHist(rows, sums, len(nodes))
+
+    def derive(self, built: CudaHist, kin: Kin, above: CudaHist | None) -> CudaHist:
+        rows = built.rows
+        stride = rows.bins.width * rows.target.channels.n
+        n_nodes = len(kin.node)
+        if above is None and np.array_equal(kin.built, np.arange(built.n_nodes)):
+            return built
+        sums = self._device.empty(n_nodes * stride, built.sums.dtype)
+        upload = self._device.upload
+        self._launches.over(
+            histogram.derive,
+            n_nodes * stride,
+            n_nodes,
+            stride,
+            built.sums,
+            upload(kin.built.astype(np.int64)),
+            built.sums if above is None else above.sums,
+            upload(kin.parent.astype(np.int64)),
+            sums,
+        )
+        return CudaHist(rows, sums, n_nodes)
+
+    def best_splits(self, hist: CudaHist, search: Search) -> Splits:
+        if search.criterion.user is not None:
+            return super().best_splits(hist, search)
+        rows, dev = hist.rows, self._device
+        channels = rows.target.channels
+        n_items = hist.n_nodes * len(rows.bins.features)
+        rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
+        on_device = dev.upload(rank)
+        trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
+        key = dev.empty(n_items, np.int64)
+        table, shape = self._searched(hist, search)
+        rules = search.min_rows, max(1, search.min_weight), float(search.ridge)
+        scan = make_scan(search.criterion.formulas)
+        self._scan(scan, hist, *table, *shape, rows.tables.unit, *rules, trimmed, score, key)
+        width = split.LEFT + channels.n
+        winner = dev.empty(hist.n_nodes * width, np.int64)
+        n_warps = self._tuning.scan_warps
+        dev.launch(
+            make_choose(),
+            -(-hist.n_nodes // n_warps),
+            n_warps * WARP,
+            *table,
+            on_device,
+            search.n_drawn,
+            *shape,
+            trimmed,
+            score,
+            key,
+            winner,
+        )
+        found = dev.download(winner).reshape(hist.n_nodes, width)
+        return splits_of(found)
+
+    def rate(self, hist: CudaHist, search: Search) -> Rates:
+        if search.criterion.user is not None:
+            return super().rate(hist, search)
+        shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
+        rate = self._device.empty(int(np.prod(shape)), np.int64)
+        self._scan(
+            make_rate(search.criterion.formulas),
+            hist,
+            *(part for parts in self._searched(hist, search) for part in parts),
+            hist.rows.tables.unit,
+            search.min_rows,
+            max(1, search.min_weight),
+            float(search.least_share),
+            search.most_least_weight,
+            rate,
+        )
+        found = self._device.download(rate).reshape(shape)
+        return rates_of(found)
+
+    def dense(self, hist: CudaHist) -> Sums:
+        bins, channels = hist.bins, hist.channels
+        cells = self._device.download(hist.sums).reshape(-1, channels.n)
+        return Sums.of_cells(bins, channels, cells)
+
+    def cells(self, hist: CudaHist, place: HostArray, feature: HostArray) -> HostArray:
+        bins, n_channels = hist.rows.bins, hist.rows.target.channels.n
+        first = (place * bins.width + bins.offset[feature]) * n_channels
+        found = self._launches.picked(hist.sums, first, bins.n_codes[feature] * n_channels)
+        return found.reshape(-1, n_channels).astype(np.int64)
+
+    def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
+        point = rows.target.point
+        assert point is not None
+        bits = (point + 0.0).view(np.int64)
+        key = np.where(bits < 0, bits ^ ORDERED, bits)
+        n_outputs = len(point)
+        upload, n = self._device.upload, len(nodes) * n_outputs
+        low, high = upload(np.full(n, ORDERED)), upload(np.full(n, ~ORDERED))
+        table = route_table(rows.start[nodes], rows.n_rows[nodes], self._tuning.route_rows)
+        self._launches.tiled(
+            route.span, table, rows.order, n_outputs, rows.target.n_rows, upload(key), low, high
+        )
+        found = np.stack([self._device.download(low), self._device.download(high)], axis=1)
+        bits = np.where(found < 0, found ^ ORDERED, found)
+        return bits.view(np.float64).reshape(len(nodes), n_outputs, 2)
+
+    def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
+        return cuda_route.routed(self._launches, rows, moves)
+
+    def rows_at(self, rows: CudaRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
+        n_rows = rows.n_rows[nodes]
+        return self._launches.picked(rows.order, rows.start[nodes], n_rows).astype(np.int64), n_rows
+
+    def codes_of(self, rows: CudaRows, row: HostArray, feature: HostArray) -> HostArray:
+        return cuda_route.codes_of(self._launches, rows, row, feature)
+
+    def disperse(
+        self, rows: CudaRows, nodes: HostArray, row: HostArray, node: HostArray
+    ) -> CudaRows:
+        listed = self._device.download(rows.order), rows.start, rows.n_rows
+        order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
+        return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
+
+    # After a tree.
+
+    def leaves(self, rows: CudaRows) -> HostArray:
+        node = np.flatnonzero(rows.n_rows)
+        leaf = self._device.upload(np.full(rows.target.n_rows, OUTSIDE, np.int32))
+        table = route_table(rows.start[node], rows.n_rows[node], self._tuning.route_rows)
+        number = self._device.upload(node.astype(np.int32))
+        self._launches.tiled(route.mark, table, number, rows.order, leaf)
+        return self._device.download(leaf)
+
+    def apply(self, tree: Tree, table: Table) -> HostArray:
+        return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
+
+    def leaves_of(self, stack: Stack, table: Table) -> HostArray:
+        leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
+        has_levels, args = self._nodes(stack, table)
+        self._launches.over(make_leaves_of(has_levels, STAY), table.n_rows, *args, leaf)
+        return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
+
+    def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
+        check_outputs(stack, len(start))
+        upload = self._device.upload
+        total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
+        has_levels, args = self._nodes(stack, table)
+        payload = stack.width, upload(stack.value), upload(stack.column)
+        self._launches.over(make_sum_leaves(has_levels, STAY), table.n_rows, *args, *payload, total)
+        return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
+
+    # Helpers.
+
+    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
+        """Whether levels are tested, and what kernels that walk trees are told first."""
+        check_walk(stack, table)
+        feature = stack.joined("feature")
+        # Where all trees are leaves, a column is brought that nobody looks at.
+        used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
+        held = self.hold([table.columns[at] for at in used.tolist()])
+        upload = self._device.upload
+        args = (
+            stack.n_trees,
+            table.n_rows,
+            held.values,
+            upload(stack.root),
+            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
+            upload(stack.joined("threshold")),
+            upload(stack.joined("missing_slot")),
+            upload(stack.joined("first_child")),
+            upload(stack.category_start),
+            upload(stack.joined("category")),
+            upload(stack.joined("category_slot")),
+        )
+        return bool((stack.category_start >= 0).any()), args
+
+    def _searched(
+        self, hist: CudaHist, search: Search
+    ) -> tuple[tuple[Any, ...], tuple[bool | int, ...]]:
+        """Sums with what has to be known to read them, and the shape of their channels."""
+        rows, channels = hist.rows, hist.rows.target.channels
+        n_values = rows.tables.n_values
+        if search.is_ordered is not None:
+            # Where there are no values, there are no thresholds.
+            n_values = self._device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
+        stride = rows.bins.width * channels.n
+        bounds = stride, rows.tables.offset, n_values
+        table = hist.n_nodes, len(rows.bins.features), hist.sums, *bounds
+        return table, (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
+
+    def _scan(self, kernel: Any, hist: CudaHist, *args: Any) -> None:
+        """Launch a kernel with a warp for every node and feature."""
+        n_channels = hist.rows.target.channels.n
+        n_warps = self._scan_warps(n_channels)
+        blocks = -(-hist.n_nodes * len(hist.rows.bins.features) // n_warps)
+        shared = 16 * n_warps * n_channels
+        self._device.launch(kernel, blocks, n_warps * WARP, *args, shared=shared)
+
+    def _sum(self, rows: CudaRows, table: HostArray, stride: int, sums: Array) -> None:
+        """Sum the tiles of large nodes in shared memory."""
+        groups, planes, data, tables = rows.groups, rows.planes, rows.data, rows.tables
+        self._device.launch(
+            make_sum(data.code_bits, groups.is_wide, *planes.adds),
+            len(table) // histogram.TILE_COLUMNS * groups.n_summed,
+            self._tuning.sum_threads,
+            self._device.upload(table),
+            groups.n_summed,
+            tables.summed,
+            data.words,
+            data.row_words,
+            rows.order,
+            rows.label,
+            rows.limb,
+            tables.limbs,
+            rows.target.n_rows,
+            planes.one_plane,
+            planes.one_step,
+            planes.n_planes,
+            tables.channel_plane,
+            tables.channel_limbs,
+            rows.target.channels.n,
+            tables.offset,
+            stride,
+            sums,
+            shared=groups.shared_bytes,
+        )
+
+    def _scatter(
+        self,
+        rows: CudaRows,
+        table: HostArray,
+        small: HostArray,
+        start: HostArray,
+        n_rows: HostArray,
+        stride: int,
+        sums: Array,
+    ) -> None:
+        """Add small nodes, and features too wide for shared memory, without it."""
+        groups, planes, data = rows.groups, rows.planes, rows.data
+        few = sum_table(start[small], n_rows[small], small, self._tuning.tile_rows)
+        n_large = len(table) // histogram.TILE_COLUMNS if groups.n_unfit else 0
+        n_few = len(few) // histogram.TILE_COLUMNS
+        tile = np.concatenate([few, table[: n_large * histogram.TILE_COLUMNS]])
+        few_items = np.divmod(np.arange(n_few * groups.n_direct), groups.n_direct)
+        wide_items = np.divmod(np.arange(n_large * groups.n_unfit), max(1, groups.n_unfit))
+        item_tile = np.concatenate([few_items[0], n_few + wide_items[0]])
+        item_group = np.concatenate([few_items[1], groups.n_direct + wide_items[1]])
+        if not item_tile.size:
+            return
+        upload = self._device.upload
+        self._device.launch(
+            make_scatter(data.code_bits, *planes.adds),
+            len(item_tile),
+            min(self._tuning.threads, self._tuning.sum_threads),
+            upload(item_tile.astype(np.int32)),
+            upload(item_group.astype(np.int32)),
+            upload(tile),
+            rows.tables.direct,
+            data.words,
+            data.row_words,
+            rows.order,
+            rows.label,
+            rows.limb,
+            rows.tables.limbs,
+            rows.target.n_rows,
+            planes.one_channel,
+            planes.one_step,
+            rows.target.channels.n,
+            rows.tables.offset,
+            stride,
+            sums,
+        )
+
+    def _scan_warps(self, n_channels: int) -> int:
+        """Warps of a block: fewer where the sums of many classes take their shared memory."""
+        fit = 4 * histogram.SHARED_WORDS // (16 * n_channels)
+        return max(1, min(self._tuning.scan_warps, fit))

@@ -1,0 +1,249 @@
+"""Slopes of a loss, and the predictions of a boosted model, for the CUDA backend.
+
+All that has an entry a row stays on the device. For each output the host sees three pairs of
+numbers: the largest magnitudes, the totals of wide and those of narrow integers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.plan import plan_slopes, route_table
+from gputree.backends.cuda.route import choose, move
+from gputree.backends.cuda.rows import CudaData, CudaRows, put_together
+from gputree.data.bins import Bins
+from gputree.data.gradients import Given, Slopes, narrowing, outline, slope_channels, wide_shift
+from gputree.dtypes import SUM, Array, HostArray
+from gputree.kernels.cuda import gradients as kernels
+from gputree.kernels.cuda.gradients import CURVATURE, SLOPE
+from gputree.kernels.losses import Loss
+
+make_slopes = cache(kernels.make_slopes)
+make_volumes = cache(kernels.make_volumes)
+
+ROOT = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class CudaMargins:
+    """Targets and predictions of all rows; predictions change as trees are added."""
+
+    y: Array  # (rows,)
+    weight: Array  # (rows,), or a 1 for all
+    has_weight: HostArray | None  # (rows,) on the host, None where all rows have
+    is_weighted: bool
+    raw: Array  # (outputs * rows,)
+    n_outputs: int
+    n_rows: int
+    every: Array  # (rows,) the numbers of all rows
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The rows that take part."""
+
+    n: int
+    mark: Array  # (rows,) 1 for those, or a 1 for all
+    order: Array  # (rows,) the numbers of those, in order; then others
+
+
+@dataclass(frozen=True)
+class CudaSlopes:
+    """The integers of one output."""
+
+    inside: Inside
+    is_curved: bool  # whether not every curvature is 1
+    slope: Array  # (rows,) whole numbers, wide
+    curvature: Array  # (rows,) whole numbers, wide; one entry where each is 1
+    limb: Array  # (limbs * rows,) narrow curvature, unless each is 1, and narrow slope
+
+
+def margins(
+    device: Device, start: HostArray, y: HostArray, weight: HostArray | None
+) -> CudaMargins:
+    upload, n_rows = device.upload, len(y)
+    is_positive = None if weight is None else weight > 0
+    return CudaMargins(
+        y=upload(np.asarray(y, np.float64)),
+        weight=upload(np.ones(1) if weight is None else weight.astype(np.float64)),
+        has_weight=None if is_positive is None or is_positive.all() else is_positive,
+        is_weighted=weight is not None,
+        raw=upload(np.asarray(start, np.float64)),
+        n_outputs=len(start),
+        n_rows=n_rows,
+        every=upload(np.arange(n_rows, dtype=np.int32)),
+    )
+
+
+def slopes(
+    launches: Launches,
+    margins: CudaMargins,
+    loss: Loss | Given,
+    takes_part: HostArray | None,
+    *,
+    counts_rows: bool,
+) -> Iterator[Slopes]:
+    inside = _inside(launches, margins, takes_part)
+    for float_slopes in _floats(launches, margins, loss, inside):
+        yield _as_integers(launches, float_slopes, inside, counts_rows=counts_rows)
+
+
+@dataclass(frozen=True)
+class _Floats:
+    """Slopes and curvatures before they are integers, which take their place."""
+
+    slope: Array  # (rows,)
+    curvature: Array  # (rows,), or one entry
+    is_curved: bool
+    largest: HostArray  # magnitudes of (curvature, slope)
+
+
+def _floats(
+    launches: Launches, margins: CudaMargins, loss: Loss | Given, inside: Inside
+) -> Iterator[_Floats]:
+    """Slopes and curvatures of each output, times weights, 0 outside."""
+    dev, n_rows = launches.device, margins.n_rows
+    none = dev.empty(1, np.float64)
+    if isinstance(loss, Given):
+        for given in zip(loss.slope, loss.curvature, strict=True):
+            pair = [dev.upload(np.asarray(part, np.float64)) for part in given]
+            yield _taken(launches, margins, inside, None, 0, (none, none), True, *pair)
+        return
+    n_outputs, shares = 1, (none, none)
+    if loss.is_of_shares:
+        n_outputs = margins.n_outputs
+        shares = dev.empty(n_rows, np.float64), dev.empty(n_rows, np.float64)
+        launches.over(make_volumes(), n_rows, n_rows, n_outputs, margins.raw, *shares)
+    is_curved = margins.is_weighted or not loss.is_flat
+    for output in range(n_outputs):
+        slope = dev.empty(n_rows, np.float64)
+        curvature = dev.empty(n_rows, np.float64) if is_curved else none
+        yield _taken(launches, margins, inside, loss, output, shares, is_curved, slope, curvature)
+
+
+def _taken(
+    launches: Launches,
+    margins: CudaMargins,
+    inside: Inside,
+    loss: Loss | None,
+    output: int,
+    shares: tuple[Array, Array],
+    is_curved: bool,
+    slope: Array,
+    curvature: Array,
+) -> _Floats:
+    largest = launches.device.zeros(2, np.int64)
+    formulas = () if loss is None else (loss.formulas, loss.is_of_shares)
+    _over_rows(
+        launches,
+        make_slopes(*formulas),
+        margins.n_rows,
+        output,
+        0.0 if loss is None else float(loss.constant),
+        margins.y,
+        margins.raw,
+        *shares,
+        margins.weight,
+        inside.mark,
+        is_curved,
+        slope,
+        curvature,
+        largest,
+    )
+    magnitudes = launches.device.download(largest).view(np.float64)
+    return _Floats(slope, curvature, is_curved, magnitudes)
+
+
+def _as_integers(
+    launches: Launches, floats: _Floats, inside: Inside, *, counts_rows: bool
+) -> Slopes:
+    dev, n_rows, is_curved = launches.device, len(floats.slope), floats.is_curved
+    pair = floats.slope, floats.curvature
+    slope_shift, curvature_shift = (
+        wide_shift(inside.n, float(floats.largest[kind])) for kind in (SLOPE, CURVATURE)
+    )
+    magnitude = dev.zeros(2, np.int64)
+    scales = 2.0**slope_shift, 2.0**curvature_shift
+    _over_rows(launches, kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
+    wide = dev.download(magnitude)
+    less, less_curved = (narrowing(int(wide[kind]), inside.n) for kind in (SLOPE, CURVATURE))
+    limb, narrow = dev.empty((1 + is_curved) * n_rows, np.int32), dev.zeros(2, np.int64)
+    found = inside.mark, limb, narrow
+    _over_rows(launches, kernels.narrow, n_rows, less, less_curved, is_curved, *pair, *found)
+    curved, steep = dev.download(narrow).tolist()
+    if not is_curved:
+        curved, curvature_shift, less_curved = inside.n, 0, 0
+    channels = slope_channels(
+        slope_shift - less,
+        curvature_shift - less_curved,
+        counts_rows=counts_rows,
+        weighs=is_curved,
+    )
+    totals = np.array([curved, steep, inside.n][: channels.n], SUM)
+    arrays = CudaSlopes(inside, is_curved, *pair, limb)
+    return Slopes(channels, totals, inside.n, slope_shift, curvature_shift, arrays)
+
+
+def begin(device: Device, data: CudaData, bins: Bins, slopes: Slopes) -> CudaRows:
+    arrays: CudaSlopes = slopes.arrays
+    return put_together(
+        device,
+        data,
+        bins,
+        outline(slopes.channels, data.n_rows),
+        plan_slopes(slopes.channels, arrays.is_curved),
+        label=device.zeros(1, np.uint8),
+        limb=arrays.limb,
+        order=arrays.inside.order,
+        start=ROOT,
+        n_rows=np.array([slopes.n_rows]),
+    )
+
+
+def sums(launches: Launches, rows: CudaRows, slopes: Slopes, nodes: HostArray) -> HostArray:
+    arrays: CudaSlopes = slopes.arrays
+    found = launches.device.zeros(2 * len(nodes), np.int64)
+    table = route_table(rows.start[nodes], rows.n_rows[nodes], launches.tuning.route_rows)
+    args = rows.order, arrays.is_curved, arrays.slope, arrays.curvature, found
+    launches.tiled(kernels.sum_slopes, table, *args)
+    return launches.device.download(found).reshape(-1, 2)[:, [SLOPE, CURVATURE]]
+
+
+def renew(
+    launches: Launches, margins: CudaMargins, output: int, rows: CudaRows, step: HostArray
+) -> None:
+    node = np.flatnonzero(rows.n_rows)
+    table = route_table(rows.start[node], rows.n_rows[node], launches.tuning.route_rows)
+    own = launches.device.upload(step[node].astype(np.float64))
+    begin = output * margins.n_rows
+    launches.tiled(kernels.renew, table, own, begin, rows.order, margins.raw)
+
+
+def _over_rows(launches: Launches, kernel: Any, n_rows: int, *args: Any) -> None:
+    """Launch a kernel whose blocks put together what they find in rows."""
+    tuning = launches.tuning
+    blocks = max(1, min(-(-n_rows // tuning.slope_threads), tuning.slope_blocks))
+    launches.device.launch(kernel, blocks, tuning.slope_threads, n_rows, *args)
+
+
+def _inside(launches: Launches, margins: CudaMargins, takes_part: HostArray | None) -> Inside:
+    """Those that are to take part and have weight."""
+    dev, n_rows = launches.device, margins.n_rows
+    parts = [part for part in (takes_part, margins.has_weight) if part is not None]
+    if not parts:
+        return Inside(n_rows, dev.upload(np.ones(1, np.uint8)), margins.every)
+    is_inside = np.logical_and.reduce(parts)
+    n = int(np.count_nonzero(is_inside))
+    mark = dev.upload(is_inside.astype(np.uint8))
+    # A mark is a code of 0 or 1, and those with a 1 go left.
+    table = route_table(ROOT, np.array([n_rows]), launches.tuning.route_rows)
+    goes_right = np.array([1, 0], np.uint8)
+    chosen = choose(launches, (mark, 1, n_rows), np.zeros((1, 2)), goes_right, table, margins.every)
+    order = dev.empty(n_rows, np.int32)
+    move(launches, chosen, np.array([[0, n]]), margins.every, order)
+    return Inside(n, mark, order)

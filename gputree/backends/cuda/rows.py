@@ -1,0 +1,194 @@
+"""What the CUDA backend keeps of a table and of the rows of each node, and how rows are sorted."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gputree.backends.contract import Moves
+from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.plan import (
+    Groups,
+    Planes,
+    amounts_of,
+    limb_count,
+    plan_groups,
+    plan_planes,
+)
+from gputree.backends.row_lists import with_room
+from gputree.data.bins import Bins
+from gputree.data.target import Target
+from gputree.dtypes import STAY, Array, HostArray
+from gputree.kernels.cuda import histogram
+from gputree.runs import begins, within
+
+
+@dataclass(frozen=True)
+class CudaData:
+    """The codes of a table."""
+
+    words: Array  # (rows * row_words,) codes row by row, low bits first
+    by_column: Array  # (features * rows + 1,) the same column by column; one entry where not kept
+    code_bits: int
+    row_words: int
+    n_features: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class CudaTables:
+    """What stays the same for a whole tree, on the device."""
+
+    offset: Array  # (features + 1,) where each begins in a histogram
+    n_values: Array  # (features,)
+    unit: Array  # (scored channels,)
+    summed: Array  # groups of features, as in Groups
+    direct: Array
+    limbs: Array  # as in Planes
+    channel_plane: Array
+    channel_limbs: Array
+
+
+@dataclass(frozen=True)
+class CudaRows:
+    """The rows of each node, one node after another."""
+
+    data: CudaData
+    bins: Bins
+    target: Target
+    planes: Planes
+    groups: Groups
+    tables: CudaTables
+    label: Array  # (rows,), one entry for a regression
+    limb: Array  # (limbs * rows,), one entry where every row adds 1 only
+    order: Array  # (rows,) row numbers, node by node
+    start: HostArray  # (nodes,) where a node's rows begin in `order`
+    n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
+
+
+def attached(
+    launches: Launches,
+    data: CudaData,
+    bins: Bins,
+    target: Target,
+    order: HostArray,
+    start: HostArray,
+    n_rows: HostArray,
+) -> CudaRows:
+    """Codes and channels of rows that are listed node by node, all from the host."""
+    amounts = amounts_of(target)
+    counts = [limb_count(amount) for amount in amounts]
+    planes = plan_planes(target.channels, target.weight is not None, counts)
+    n_classes = target.channels.n_scored if target.label is not None else 0
+    label = np.zeros(1, np.uint8)
+    if target.label is not None:
+        label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
+    upload = launches.device.upload
+    return put_together(
+        launches.device,
+        data,
+        bins,
+        target,
+        planes,
+        upload(label),
+        _limbs(launches, amounts, planes, target.n_rows),
+        upload(order),
+        start,
+        n_rows,
+    )
+
+
+def put_together(
+    device: Device,
+    data: CudaData,
+    bins: Bins,
+    target: Target,
+    planes: Planes,
+    label: Array,
+    limb: Array,
+    order: Array,
+    start: HostArray,
+    n_rows: HostArray,
+) -> CudaRows:
+    """Rows whose channels are on the device already."""
+    upload = device.upload
+    groups = plan_groups(bins.n_codes, planes.n_planes, data.code_bits)
+    tables = CudaTables(
+        offset=upload(bins.offset),
+        n_values=upload(bins.n_values),
+        unit=upload(np.array(target.channels.units)),
+        summed=upload(groups.summed),
+        direct=upload(groups.direct),
+        limbs=upload(planes.limbs),
+        channel_plane=upload(planes.channel_plane.astype(np.int32)),
+        channel_limbs=upload(planes.channel_limbs),
+    )
+    return CudaRows(data, bins, target, planes, groups, tables, label, limb, order, start, n_rows)
+
+
+def _limbs(launches: Launches, amounts: list[HostArray], planes: Planes, n_rows: int) -> Array:
+    """Amounts of all rows in limbs, one plane after another."""
+    limb = launches.device.empty(planes.n_limbs * n_rows, np.int32)
+    begin = 0
+    for amount, n in zip(amounts, planes.limb_counts, strict=True):
+        on_device = launches.device.upload(amount)
+        launches.over(histogram.divide, n_rows, begin, n_rows, n, on_device, limb)
+        begin += n
+    return limb
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Where rows of moving nodes may go: to each child, and last of all nowhere."""
+
+    numbers: HostArray  # (codes of the tested features,) by which rows are sorted
+    number: HostArray  # (ways, move by move)
+    first: HostArray  # (moves,) where the ways of each begin
+    n_bits: int  # of the largest number
+
+    @property
+    def last(self) -> HostArray:
+        """The place of each move's last way among its ways."""
+        return np.diff(self.first, append=len(self.number)) - 1
+
+    def bit(self, bit: int) -> HostArray:
+        """One bit of `numbers`."""
+        return (self.numbers >> bit & 1).astype(np.uint8)
+
+    def n_left(self, bit: int, n_rows: HostArray) -> HostArray:
+        """How many rows of each move have a 0 there, if the ways have `n_rows` rows."""
+        return np.add.reduceat(np.where(self.number >> bit & 1, 0, n_rows), self.first)
+
+
+def ways_of(moves: Moves) -> Ways:
+    """The ways of some moves; rows that stay have a number above those of all children."""
+    n_ways, above = moves.n_children + 1, int(moves.n_children.max())
+    stays = moves.table == STAY
+    numbers = np.where(stays, above, moves.table) if stays.any() else moves.table
+    first = begins(n_ways)
+    number = within(n_ways)
+    number[first + moves.n_children] = above
+    return Ways(numbers.astype(np.uint16), number, first, int(numbers.max()).bit_length() or 1)
+
+
+def way_counts(moves: Moves, n_moving: HostArray) -> HostArray | None:
+    """How many rows take each way, where the rows of each child are known."""
+    if moves.n_rows is None:
+        return None
+    before = begins(moves.n_children)
+    n_staying = n_moving - np.add.reduceat(moves.n_rows, before)
+    return np.insert(moves.n_rows, before + moves.n_children, n_staying).astype(np.int64)
+
+
+def with_children(
+    rows: CudaRows, moves: Moves, ways: Ways, n_found: HostArray, order: Array
+) -> CudaRows:
+    """The rows with a list for each child in the place of its parent's, which keeps the rest."""
+    children = moves.children
+    start, n_rows = with_room(rows.start, rows.n_rows, int(children.max()) + 1)
+    before = begins(n_found)
+    begin = before + np.repeat(start[moves.node] - before[ways.first], moves.n_children + 1)
+    stays = ways.first + moves.n_children
+    start[children], n_rows[children] = np.delete(begin, stays), np.delete(n_found, stays)
+    start[moves.node], n_rows[moves.node] = begin[stays], n_found[stays]
+    return replace(rows, order=order, start=start, n_rows=n_rows)
