@@ -255,15 +255,15 @@ def compile_for(jit, ops):
         return spread - (spread - score)
 
     @jit
-    def penalty(slope, weight, ridge):
-        """What a ridge takes from the gain of any split of a node of such a slope and weight.
+    def penalty(gradient, weight, ridge):
+        """What a ridge takes from the gain of any split of a node of such a gradient and weight.
 
-        With a ridge r a child of slope g and weight h is worth g**2 / (h + r). The score of two is
+        With a ridge r a child of gradient g and weight h is worth g**2 / (h + r). The score of two is
         what they are worth less G**2 / (H + 2 r), as if the node had the ridge twice; it has it
         once.
         """
         twice = weight + mul(ridge, 2.0)
-        return mul(mul(slope, slope), ridge) / mul(twice, weight + ridge)
+        return mul(mul(gradient, gradient), ridge) / mul(twice, weight + ridge)
 
     by_source = {source: source(tools) for source in SOURCES}
     return SimpleNamespace(

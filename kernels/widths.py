@@ -1,4 +1,4 @@
-"""How many bits slopes and curvatures keep as integers, written once for hosts and kernels.
+"""How many bits gradients and hessians keep as integers, written once for hosts and kernels.
 
 Plain functions of numbers, which Python runs and numba compiles.
 """
@@ -12,7 +12,7 @@ NARROW_BITS = 31
 # its third power, do not overflow.
 MOST_WEIGHT = 2.0**TOTAL_BITS
 MOST_RIDGE = 2.0**300
-LARGEST_SHIFT = 1022  # a larger power of two is infinite; slopes below its inverse vanish
+LARGEST_SHIFT = 1022  # a larger power of two is infinite; gradients below its inverse vanish
 
 
 def wide_shift(n_rows: int, largest: float) -> int:
@@ -24,7 +24,7 @@ def wide_shift(n_rows: int, largest: float) -> int:
 def narrowing(total: int, n_rows: int) -> int:
     """How many bits to take off wide numbers whose magnitudes sum to `total`.
 
-    Rounding adds at most half a unit a row, and a curvature has at least one.
+    Rounding adds at most half a unit a row, and a hessian has at least one.
     """
     rest = total // (2**NARROW_BITS - 1 - n_rows)
     n_bits = 0

@@ -12,7 +12,7 @@ channel
 slot
     The number of a child below its node. A threshold has children 0 and 1; a test of levels may
     have more. STAY in its place keeps rows at the node.
-Values, Data, Rows, Hist, Margins
+Values, Data, Rows, Hist, RawScores
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes; the predictions of a boosted model so
     far. Callers pass them on and never open them. For the defaults, a Hist has `n_nodes`, `bins`
@@ -32,7 +32,7 @@ import numpy as np
 
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.gradients import Given, Slopes
+from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
@@ -51,7 +51,7 @@ Values: TypeAlias = Any
 Data: TypeAlias = Any
 Rows: TypeAlias = Any
 Hist: TypeAlias = Any
-Margins: TypeAlias = Any
+RawScores: TypeAlias = Any
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -151,7 +151,7 @@ class Moves:
 
 
 @dataclass(frozen=True)
-class Kin:
+class Siblings:
     """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
 
     node: HostArray  # (nodes,)
@@ -285,21 +285,21 @@ class Backend(Core, Protocol):
         ...
 
     # Once a round of boosting.
-    def margins(self, start: HostArray, y: HostArray, weight: HostArray | None) -> Margins:
+    def raw_scores(self, start: HostArray, y: HostArray, weight: HostArray | None) -> RawScores:
         """The target of every row and its predictions so far, (outputs, rows)."""
         ...
 
-    def slopes(
+    def gradients(
         self,
-        margins: Margins,
+        raw_scores: RawScores,
         loss: Loss | Given,
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
-    ) -> Iterator[Slopes]:
-        """Slopes and curvatures of a loss at the predictions, one output after another.
+    ) -> Iterator[Gradients]:
+        """Gradients and hessians of a loss at the predictions, one output after another.
 
-        The predictions must not change before the last one. The slopes of an output stay until
+        The predictions must not change before the last one. The gradients of an output stay until
         those of the next are asked for.
 
         Rows that do not take part stay outside, as do those without weight. `counts_rows` asks for
@@ -307,19 +307,19 @@ class Backend(Core, Protocol):
         """
         ...
 
-    def begin_slopes(self, data: Data, bins: Bins, slopes: Slopes) -> Rows:
-        """Attach slopes as channels; all rows that take part start at the root."""
+    def begin_gradients(self, data: Data, bins: Bins, gradients: Gradients) -> Rows:
+        """Attach gradients as channels; all rows that take part start at the root."""
         ...
 
-    def slope_sums(self, rows: Rows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        """Wide sums of slope and curvature of the rows at some nodes, (nodes, 2)."""
+    def gradient_sums(self, rows: Rows, gradients: Gradients, nodes: HostArray) -> HostArray:
+        """Wide sums of gradient and hessian of the rows at some nodes, (nodes, 2)."""
         ...
 
-    def renew(self, margins: Margins, output: int, rows: Rows, step: HostArray) -> None:
+    def renew(self, raw_scores: RawScores, output: int, rows: Rows, step: HostArray) -> None:
         """Add step[node] to one prediction of each row that is at a node."""
         ...
 
-    def read_margins(self, margins: Margins) -> HostArray:
+    def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
         """The predictions, (outputs, rows)."""
         ...
 
@@ -332,7 +332,7 @@ class Backend(Core, Protocol):
         """The sums of all features on the host; those of two parts of the rows can be added."""
         ...
 
-    def derive(self, built: Hist, kin: Kin, above: Hist | None) -> Hist:
+    def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:
         """Sums of a frontier from those tallied and those of the parents."""
         ...
 
@@ -403,7 +403,7 @@ class Backend(Core, Protocol):
         self,
         data: Data,
         bins: Bins,
-        margins: Margins,
+        raw_scores: RawScores,
         rules: BoostRules,
         takes_part: HostArray | None,
         columns: HostArray | None,

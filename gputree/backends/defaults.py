@@ -26,22 +26,22 @@ from gputree.backends.contract import (
     Data,
     Hist,
     Item,
-    Kin,
     LevelRules,
     LevelSplits,
-    Margins,
     Moves,
     Rates,
+    RawScores,
     Result,
     Rows,
     Search,
+    Siblings,
     Splits,
 )
 from gputree.backends.host_walk import host_walker
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits
 from gputree.data.bins import Bins
-from gputree.data.gradients import Given, Slopes
+from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels
@@ -112,8 +112,8 @@ class Defaults(Core):
         pairs = np.divmod(np.arange(hist.n_nodes * n_features), n_features)
         return Sums.of_cells(hist.bins, hist.channels, self.cells(hist, *pairs))
 
-    def derive(self, built: Hist, kin: Kin, above: Hist | None) -> Hist:
-        found: Sums = built.derived(kin, above)
+    def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:
+        found: Sums = built.derived(siblings, above)
         return found
 
     def cells(self, hist: Hist, place: HostArray, feature: HostArray) -> HostArray:
@@ -138,44 +138,44 @@ class Defaults(Core):
 
     # Boosting.
 
-    def margins(self, start: HostArray, y: HostArray, weight: HostArray | None) -> Margins:
-        return array_gradients.margins(self._lib, start, y, weight)
+    def raw_scores(self, start: HostArray, y: HostArray, weight: HostArray | None) -> RawScores:
+        return array_gradients.raw_scores(self._lib, start, y, weight)
 
-    def slopes(
+    def gradients(
         self,
-        margins: Margins,
+        raw_scores: RawScores,
         loss: Loss | Given,
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
-    ) -> Iterator[Slopes]:
-        return array_gradients.slopes(
-            self._lib, self._losses, margins, loss, takes_part, counts_rows=counts_rows
+    ) -> Iterator[Gradients]:
+        return array_gradients.gradients(
+            self._lib, self._losses, raw_scores, loss, takes_part, counts_rows=counts_rows
         )
 
-    def begin_slopes(self, data: Data, bins: Bins, slopes: Slopes) -> Rows:
-        return self.begin(data, bins, array_gradients.target_of(slopes))
+    def begin_gradients(self, data: Data, bins: Bins, gradients: Gradients) -> Rows:
+        return self.begin(data, bins, array_gradients.target_of(gradients))
 
-    def slope_sums(self, rows: Rows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        arrays: array_gradients.ArraySlopes = slopes.arrays
+    def gradient_sums(self, rows: Rows, gradients: Gradients, nodes: HostArray) -> HostArray:
+        arrays: array_gradients.ArrayGradients = gradients.arrays
         row, n_rows = self.rows_at(rows, nodes)
         found = np.empty((len(nodes), 2), SUM)
         found[:, 1] = n_rows
-        for column, wide in enumerate((arrays.slope, arrays.curvature)):
+        for column, wide in enumerate((arrays.gradient, arrays.hessian)):
             if wide is not None:
                 # Totals are below 2**53, so that sums of floats are exact.
                 found[:, column] = np.bincount(owners(n_rows), wide[row], len(nodes))
         return found
 
-    def renew(self, margins: Margins, output: int, rows: Rows, step: HostArray) -> None:
+    def renew(self, raw_scores: RawScores, output: int, rows: Rows, step: HostArray) -> None:
         leaf = self.leaves(rows)
         inside = np.flatnonzero(leaf != OUTSIDE)
-        raw = margins.raw[output].copy()
+        raw = raw_scores.raw[output].copy()
         raw[inside] += step[leaf[inside]]
-        margins.raw[output] = raw
+        raw_scores.raw[output] = raw
 
-    def read_margins(self, margins: Margins) -> HostArray:
-        return np.stack([self._lib.to_host(raw) for raw in margins.raw])
+    def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
+        return np.stack([self._lib.to_host(raw) for raw in raw_scores.raw])
 
     # Whole trees and whole rounds: a frontier after another is the only way.
 
@@ -193,7 +193,7 @@ class Defaults(Core):
         self,
         data: Data,
         bins: Bins,
-        margins: Margins,
+        raw_scores: RawScores,
         rules: BoostRules,
         takes_part: HostArray | None,
         columns: HostArray | None,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gputree.backends.contract import Kin
+from gputree.backends.contract import Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SUM, HostArray
@@ -32,13 +32,13 @@ class Sums:
         """The sums of two parts of the rows together."""
         return replace(self, array=self.array + other.array)
 
-    def derived(self, kin: Kin, above: "Sums | None") -> "Sums":
+    def derived(self, siblings: Siblings, above: "Sums | None") -> "Sums":
         """The sums of a frontier: those tallied, and parents minus those of siblings."""
-        array = self.array[kin.built]
-        is_derived = kin.parent >= 0
+        array = self.array[siblings.built]
+        is_derived = siblings.parent >= 0
         if is_derived.any():
             assert above is not None
-            array[is_derived] = above.array[kin.parent[is_derived]] - array[is_derived]
+            array[is_derived] = above.array[siblings.parent[is_derived]] - array[is_derived]
         return replace(self, array=array)
 
     def cells(self, place: HostArray, feature: HostArray) -> HostArray:

@@ -85,7 +85,7 @@ class Boosted:
     """Trees of whole rounds, one after another and each breadth-first; (nodes,) but for three."""
 
     n_nodes: HostArray  # (trees,)
-    slope_shift: HostArray  # (trees,) narrow slopes are stored times 2**slope_shift
+    gradient_shift: HostArray  # (trees,) narrow gradients are stored times 2**gradient_shift
     weight_shift: HostArray  # (trees,)
     first_child: HostArray  # number in its tree, -1 at a leaf
     feature: HostArray  # -1 at a leaf

@@ -1,1 +1,1 @@
-"""Models that add trees up, each fitted to the slope of a loss where the others left it."""
+"""Models that add trees up, each fitted to the gradient of a loss where the others left it."""

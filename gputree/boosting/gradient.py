@@ -23,8 +23,8 @@ from gputree.kernels.losses import FOR_TWO_CLASSES, LOGISTIC, LOGITS, Link, Loss
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     """Gradient boosting for classes.
 
-    Trees are added in rounds: each is fitted to the slopes of the deviance at the predictions so
-    far, one tree a round for two classes and one a class for more. Slopes are integers, so the
+    Trees are added in rounds: each is fitted to the gradients of the deviance at the predictions so
+    far, one tree a round for two classes and one a class for more. Gradients are integers, so the
     model is the same on every backend.
 
     Parameters
@@ -35,7 +35,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         'log_loss' is the deviance; 'exponential' is the loss of AdaBoost, for two classes, at half
         the log-odds that the trees add up to. A function of y, the numbers of the classes, and the
         predictions so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the
-        slope and the curvature of a loss, each of the shape of the predictions, and as a third, if
+        gradient and the hessian of a loss, each of the shape of the predictions, and as a third, if
         it is to be watched by early stopping, the loss of each row; trees then start from 0.
     learning_rate : float, default=0.1
         What the values of leaves are multiplied by.
@@ -49,7 +49,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time.
     min_child_weight : float, default=1.0
-        The least curvature of the loss in a leaf, summed over its rows; at even odds a row has a
+        The least hessian of the loss in a leaf, summed over its rows; at even odds a row has a
         quarter where there are two classes.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
@@ -57,7 +57,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
         split must at least lower their mean loss by, times 2.
     l2_regularization : float, default=1.0
-        Added to the curvature of each leaf, which makes its value smaller.
+        Added to the hessian of each leaf, which makes its value smaller.
     subsample : float, default=1.0
         The chance of a row to take part in a round.
     oob_score : bool, default=False

@@ -23,8 +23,8 @@ from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     """Gradient boosting for numbers.
 
-    Trees are added in rounds: each is fitted to the slopes of a loss at the predictions so far.
-    Slopes are integers, so the model is the same on every backend.
+    Trees are added in rounds: each is fitted to the gradients of a loss at the predictions so far.
+    Gradients are integers, so the model is the same on every backend.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
         others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
-        the trees add up to. A function of y and the predictions so far returns the slope and the
-        curvature of a loss for each row, and as a third, if it is to be watched by early stopping,
+        the trees add up to. A function of y and the predictions so far returns the gradient and the
+        hessian of a loss for each row, and as a third, if it is to be watched by early stopping,
         the loss itself; trees then start from 0.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
@@ -51,7 +51,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
         'gamma', functions and where rows have weights.
     min_child_weight : float, default=20.0
-        The least curvature of the loss in a leaf: its weight, so its number of rows where they have
+        The least hessian of the loss in a leaf: its weight, so its number of rows where they have
         none, but for 'poisson', 'gamma' and functions.
     min_split_gain : float, default=0.0
         What a split must at least lower the loss by, times 2.
@@ -59,7 +59,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
         split must at least lower their mean loss by, times 2.
     l2_regularization : float, default=1.0
-        Added to the curvature of each leaf, which makes its value smaller. Leaves of
+        Added to the hessian of each leaf, which makes its value smaller. Leaves of
         'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
     subsample : float, default=1.0
         The chance of a row to take part in a round.

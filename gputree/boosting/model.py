@@ -41,12 +41,12 @@ from gputree.prediction import sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
-MOST_ROWS = 2**30  # sums of slopes have 31 bits, and every row needs some of them
+MOST_ROWS = 2**30  # sums of gradients have 31 bits, and every row needs some of them
 LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
 
 
 class GradientBoosting(Recursion, Stopping):
-    """Trees in rounds, each fitted to the slopes that the rounds before it have left."""
+    """Trees in rounds, each fitted to the gradients that the rounds before it have left."""
 
     LOSSES: ClassVar[dict[str, Loss]]  # by name
     loss: Any
@@ -454,7 +454,7 @@ class GradientBoosting(Recursion, Stopping):
                     yield Member(tree), error
 
     def _objective(self, run: BoostRun) -> Loss | Objective:
-        """Who tells slopes: the backend by the name of the loss, or a function."""
+        """Who tells gradients: the backend by the name of the loss, or a function."""
         assert run.named is not None
         if run.own is not None:
             return run.own.objective(run.target)

@@ -1,6 +1,6 @@
 """Losses that users write as functions.
 
-A function of the target and the predictions so far returns slope and curvature, and perhaps the
+A function of the target and the predictions so far returns gradient and hessian, and perhaps the
 loss of each row, without which nobody can watch it.
 """
 
@@ -31,7 +31,7 @@ class OwnLoss:
     def __init__(
         self, function: Callable[[HostArray, HostArray], Any], n_outputs: int, ridge: float
     ) -> None:
-        """`ridge` is what is added to the curvature of a leaf."""
+        """`ridge` is what is added to the hessian of a leaf."""
         self._function, self._n_outputs, self._ridge = function, n_outputs, ridge
         self._name = getattr(function, "__name__", type(function).__name__)
 
@@ -40,20 +40,20 @@ class OwnLoss:
         return Named(SQUARED, lambda y, weight: np.zeros(self._n_outputs), self._mean)
 
     def objective(self, y: HostArray) -> Objective:
-        """Slopes and curvatures of the rows of a fit."""
+        """Gradients and hessians of the rows of a fit."""
 
         def found(raw: HostArray) -> tuple[HostArray, HostArray]:
-            slope, curvature = self._ask(y, raw)[:2]
-            if (curvature < 0).any():
+            gradient, hessian = self._ask(y, raw)[:2]
+            if (hessian < 0).any():
                 raise ValueError(
-                    f"loss {self._name} returned a curvature below 0; trees need it to be positive"
+                    f"loss {self._name} returned a hessian below 0; trees need it to be positive"
                 )
-            if self._ridge == 0.0 and not curvature.any():
+            if self._ridge == 0.0 and not hessian.any():
                 raise ValueError(
-                    f"loss {self._name} returned a curvature of 0 for every row, which does not "
+                    f"loss {self._name} returned a hessian of 0 for every row, which does not "
                     "tell how far to go; let it return 1, or set l2_regularization above 0"
                 )
-            return _by_output(slope), _by_output(curvature)
+            return _by_output(gradient), _by_output(hessian)
 
         return found
 
@@ -61,7 +61,7 @@ class OwnLoss:
         parts = self._ask(y, raw)
         if len(parts) < 3:
             raise ValueError(
-                f"loss {self._name}: a function of slope and curvature alone cannot be watched; "
+                f"loss {self._name}: a function of gradient and hessian alone cannot be watched; "
                 "let it return the loss of each row as a third, or use neither early_stopping nor "
                 "X_val, and staged_predict instead of staged_loss"
             )
@@ -72,12 +72,12 @@ class OwnLoss:
         parts = self._function(y, said)
         if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
             raise ValueError(
-                f"loss {self._name} must return slope and curvature, or slope, curvature and the "
+                f"loss {self._name} must return gradient and hessian, or gradient, hessian and the "
                 "loss of each row"
             )
         found = [np.asarray(part, np.float64) for part in parts]
         shapes = said.shape, said.shape, y.shape
-        names = "slope", "curvature", "loss"
+        names = "gradient", "hessian", "loss"
         for name, part, shape in zip(names, found, shapes, strict=False):
             if part.shape != shape or not np.isfinite(part).all():
                 raise ValueError(

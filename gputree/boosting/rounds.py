@@ -1,4 +1,4 @@
-"""The rounds of boosting: slopes, a tree an output, steps.
+"""The rounds of boosting: gradients, a tree an output, steps.
 
 Knows the contract and the growth of trees; must not know devices, or estimators.
 """
@@ -10,11 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, LevelRules, Margins, Rows
+from gputree.backends.contract import Backend, Data, LevelRules, RawScores, Rows
 from gputree.backends.whole import BoostLevels, BoostRules
 from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
-from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Slopes
+from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
@@ -29,7 +29,7 @@ from gputree.kernels.criteria import SQUARED_ERROR
 from gputree.kernels.losses import Loss
 from gputree.tree.tree import Tree
 
-# Slopes and curvatures of a user's own loss, (outputs, rows) each, from predictions of that shape.
+# Gradients and hessians of a user's own loss, (outputs, rows) each, from predictions of that shape.
 Objective: TypeAlias = Callable[[HostArray], tuple[HostArray, HostArray]]
 
 SPAN = 2**16  # outputs of a round have numbers of their own among all trees
@@ -94,7 +94,7 @@ class Rounds:
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
         self.inside, self.place = inside, place
         self.n_outputs = len(start)
-        self.margins: Margins = backend.margins(start, y, weight)
+        self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
         self.peak_bytes = 0
 
     def some(self, number: int, most: int) -> list[list[Tree]]:
@@ -135,7 +135,7 @@ class Rounds:
         found = self.backend.boost(
             self.data,
             self.bins,
-            self.margins,
+            self.raw_scores,
             rules,
             self._samples(numbers.tolist()),
             self._columns(keys),
@@ -172,19 +172,19 @@ class Rounds:
         """The trees of a round, one an output; the predictions move on."""
         takes_part = self.sample(number)
         trees, steps = [], []
-        for output, slopes in enumerate(self._slopes(takes_part)):
-            grown, rules = self._grow(slopes, tree=number * SPAN + output)
-            step = self._steps(grown, slopes)
+        for output, gradients in enumerate(self._gradients(takes_part)):
+            grown, rules = self._grow(gradients, tree=number * SPAN + output)
+            step = self._steps(grown, gradients)
             sums = grown.draft.sums[grown.layout.node]
             worth = rules.worth(grown.draft.score[grown.layout.node], sums)
             trees.append(self._weighed(finish_steps(grown, step, worth, self.recipe.finish)))
             steps.append((grown, step[grown.layout.place]))
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output, (grown, by_node) in enumerate(steps):
-            self.backend.renew(self.margins, output, grown.rows, by_node)
+            self.backend.renew(self.raw_scores, output, grown.rows, by_node)
             if takes_part is not None:
                 rows = self._passed_on(grown, ~takes_part)
-                self.backend.renew(self.margins, output, rows, by_node)
+                self.backend.renew(self.raw_scores, output, rows, by_node)
         return trees
 
     def sample(self, number: int) -> HostArray | None:
@@ -210,18 +210,18 @@ class Rounds:
 
     def predictions(self) -> HostArray:
         """What the model says of its own rows so far, (outputs, rows)."""
-        return self.backend.read_margins(self.margins)
+        return self.backend.read_raw_scores(self.raw_scores)
 
-    def _slopes(self, takes_part: HostArray | None) -> Iterator[Slopes]:
+    def _gradients(self, takes_part: HostArray | None) -> Iterator[Gradients]:
         loss: Loss | Given
         loss = self.loss if isinstance(self.loss, Loss) else Given(*self.loss(self.predictions()))
         counts_rows = self.recipe.min_rows_leaf > 1 or self.recipe.min_rows_split > 2
-        return self.backend.slopes(self.margins, loss, takes_part, counts_rows=counts_rows)
+        return self.backend.gradients(self.raw_scores, loss, takes_part, counts_rows=counts_rows)
 
-    def _grow(self, slopes: Slopes, tree: int) -> tuple[Grown, Rules]:
-        rules = self._rules(slopes, tree)
-        rows = self.backend.begin_slopes(self.data, self.bins, slopes)
-        start = Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
+    def _grow(self, gradients: Gradients, tree: int) -> tuple[Grown, Rules]:
+        rules = self._rules(gradients, tree)
+        rows = self.backend.begin_gradients(self.data, self.bins, gradients)
+        start = Start(rows, gradients.channels, gradients.totals, gradients.n_rows)
         budget = self.recipe.budget
         whole = grow_whole(self.backend, [start], self.bins, rules, [rules.seed], budget)
         if whole is None:
@@ -232,9 +232,9 @@ class Rounds:
         self.peak_bytes = max(self.peak_bytes, held)
         return grown, rules
 
-    def _rules(self, slopes: Slopes, tree: int) -> Rules:
+    def _rules(self, gradients: Gradients, tree: int) -> Rules:
         """The recipe in the units of a tree's channels."""
-        channels = slopes.channels
+        channels = gradients.channels
         recipe = self.recipe
         shift = channels.weight_shift
         least = np.ceil(_shifted(recipe.min_child_weight, shift, MOST_WEIGHT))
@@ -255,7 +255,7 @@ class Rounds:
             subset_method=recipe.subset_method,
             ridge=_shifted(recipe.ridge, shift, MOST_RIDGE),
             level_ridge=_shifted(recipe.ridge + recipe.level_ridge, shift, MOST_RIDGE),
-            min_category=self._min_category(slopes),
+            min_category=self._min_category(gradients),
             most_whole=recipe.most_whole,
             columns=None if columns is None else columns[0],
             constraints=recipe.constraints,
@@ -269,14 +269,14 @@ class Rounds:
         n_drawn = max(1, round(share * n_features))
         return np.asarray(sampling.feature_ranks(~keys, n_features) < n_drawn)
 
-    def _min_category(self, slopes: Slopes) -> int:
-        """The least rows of a category, or the curvature that so many have on average."""
+    def _min_category(self, gradients: Gradients) -> int:
+        """The least rows of a category, or the hessian that so many have on average."""
         least = self.recipe.min_rows_category
-        if least == 1 or slopes.channels.counts_rows:
+        if least == 1 or gradients.channels.counts_rows:
             return least
-        return max(1, int(np.ceil(least * (int(slopes.totals[0]) / max(1, slopes.n_rows)))))
+        return max(1, int(np.ceil(least * (int(gradients.totals[0]) / max(1, gradients.n_rows)))))
 
-    def _steps(self, grown: Grown, slopes: Slopes) -> HostArray:
+    def _steps(self, grown: Grown, gradients: Gradients) -> HostArray:
         """What each node of a tree adds to a prediction; leaves take exact sums, or refine them."""
         layout = grown.layout
         if self.refine is not None:
@@ -286,10 +286,12 @@ class Rounds:
             residual = self.y[inside] - self.predictions()[0, inside]
             weight = None if self.weight is None else self.weight[inside]
             return self._taken(self.refine(Residuals(len(layout.node), place, residual, weight)))
-        slope, curvature = self._sums(grown, slopes).astype(np.float64).T
-        step = LOSSES.newton(slope, curvature, _shifted(self.recipe.ridge, slopes.curvature_shift))
+        gradient, hessian = self._sums(grown, gradients).astype(np.float64).T
+        step = LOSSES.newton(
+            gradient, hessian, _shifted(self.recipe.ridge, gradients.hessian_shift)
+        )
         with np.errstate(over="ignore"):
-            step = np.ldexp(step, slopes.curvature_shift - slopes.slope_shift)
+            step = np.ldexp(step, gradients.hessian_shift - gradients.gradient_shift)
         if grown.kept is not None:
             low, high = grown.kept.low[layout.node], grown.kept.high[layout.node]
             step = np.clip(step, low, high)
@@ -306,13 +308,13 @@ class Rounds:
         """The tree with the weights that its rows were given."""
         return replace(tree, weight=said_weight(tree.weight, self.recipe.weight_exponent))
 
-    def _sums(self, grown: Grown, slopes: Slopes) -> HostArray:
-        """Exact sums of slope and curvature in each node of a tree, (nodes, 2)."""
+    def _sums(self, grown: Grown, gradients: Gradients) -> HostArray:
+        """Exact sums of gradient and hessian in each node of a tree, (nodes, 2)."""
         layout = grown.layout
         nodes = np.arange(grown.draft.n_nodes)
         sums = np.zeros((len(layout.node), 2), SUM)
         # Rows may be further down than the tree goes, where growth has looked ahead.
-        np.add.at(sums, layout.place, self.backend.slope_sums(grown.rows, slopes, nodes))
+        np.add.at(sums, layout.place, self.backend.gradient_sums(grown.rows, gradients, nodes))
         return summed_up(layout, sums)
 
     def _passed_on(self, grown: Grown, is_out: HostArray) -> Rows:

@@ -1,4 +1,4 @@
-"""Slopes and curvatures of a loss as integers, in two widths.
+"""Gradients and hessians of a loss as integers, in two widths.
 
 Wide ones have all the bits that exact totals leave; leaves get their values from them. Narrow ones
 are for the search of splits: their magnitudes add up to less than 2**31, so that one machine word
@@ -21,35 +21,35 @@ MOST_RIDGE, MOST_WEIGHT = widths.MOST_RIDGE, widths.MOST_WEIGHT
 
 @dataclass(frozen=True)
 class Given:
-    """Slopes and curvatures that someone else has worked out, (outputs, rows) each."""
+    """Gradients and hessians that someone else has worked out, (outputs, rows) each."""
 
-    slope: HostArray
-    curvature: HostArray
+    gradient: HostArray
+    hessian: HostArray
 
 
 @dataclass(frozen=True)
-class Slopes:
+class Gradients:
     """The statistics of one output of every row, where the backend computes."""
 
-    channels: Channels  # of the narrow ones: curvature, slope and perhaps rows
+    channels: Channels  # of the narrow ones: hessian, gradient and perhaps rows
     totals: HostArray  # (channels,)
     n_rows: int  # that take part
-    slope_shift: int  # a wide slope is stored times 2**slope_shift
-    curvature_shift: int
+    gradient_shift: int  # a wide gradient is stored times 2**gradient_shift
+    hessian_shift: int
     arrays: Any  # the backend's own
 
 
-def slope_channels(
-    slope_shift: int, curvature_shift: int, *, counts_rows: bool, weighs: bool
+def gradient_channels(
+    gradient_shift: int, hessian_shift: int, *, counts_rows: bool, weighs: bool
 ) -> Channels:
-    """The channels of narrow slopes, which are stored times 2**slope_shift."""
+    """The channels of narrow gradients, which are stored times 2**gradient_shift."""
     return Channels(
         n_scored=1,
         is_classes=False,
         counts_rows=counts_rows and weighs,
-        weight_shift=curvature_shift,
-        output_shift=(slope_shift - curvature_shift,),
-        point_shift=(slope_shift,),
+        weight_shift=hessian_shift,
+        output_shift=(gradient_shift - hessian_shift,),
+        point_shift=(gradient_shift,),
         origin=(0.0,),
         hides_rows=weighs and not counts_rows,
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from gputree.backends.contract import Kin, Moves, Search
+from gputree.backends.contract import Moves, Search, Siblings
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.cards import Card
 from gputree.backends.cuda.device import Device, open_device
@@ -114,7 +114,7 @@ def _verbs(backend: CudaBackend, size: Size) -> Iterator[tuple[str, Work, Verb]]
     moves = _halves(backend, counted)
     yield "route", Work(ROUTE_BYTES * size.n_rows), lambda: backend.route(counted, moves)
     node = np.arange(size.n_nodes)
-    copies = Kin(node, np.zeros_like(node), np.full_like(node, -1))
+    copies = Siblings(node, np.zeros_like(node), np.full_like(node, -1))
     hist = backend.derive(backend.tally(counted, ROOT), copies, None)
     n_bytes = int(backend.hist_bytes(bins, classes.channels, node).sum())
     search = Search(GINI, 1, 0, N_FEATURES, None)

@@ -201,8 +201,8 @@ def _tunings() -> "dict[str, Tuning]":
             route_rows=AUTOMATIC.route_rows // 2,
             add_up_threads=AUTOMATIC.add_up_threads // 2,
             threads=AUTOMATIC.threads // 2,
-            slope_threads=AUTOMATIC.slope_threads // 2,
-            slope_blocks=AUTOMATIC.slope_blocks // 2,
+            gradient_threads=AUTOMATIC.gradient_threads // 2,
+            gradient_blocks=AUTOMATIC.gradient_blocks // 2,
         ),
         "double": replace(
             AUTOMATIC,
@@ -212,8 +212,8 @@ def _tunings() -> "dict[str, Tuning]":
             route_threads=AUTOMATIC.route_threads * 2,
             route_rows=AUTOMATIC.route_rows * 2,
             threads=AUTOMATIC.threads * 2,
-            slope_threads=AUTOMATIC.slope_threads * 2,
-            slope_blocks=AUTOMATIC.slope_blocks * 2,
+            gradient_threads=AUTOMATIC.gradient_threads * 2,
+            gradient_blocks=AUTOMATIC.gradient_blocks * 2,
         ),
         "no shared memory": replace(AUTOMATIC, direct_rows=2**31),
     }

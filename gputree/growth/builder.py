@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, Hist, Kin, Rows
+from gputree.backends.contract import Backend, Data, Hist, Rows, Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target, has_weight, joined_target
 from gputree.dtypes import OUTSIDE, HostArray
@@ -258,14 +258,14 @@ class _Growth:
         """
         if above is None:
             wanted = tallied = nodes
-            kin = Kin(wanted, np.arange(len(wanted)), np.full(len(wanted), -1))
+            siblings = Siblings(wanted, np.arange(len(wanted)), np.full(len(wanted), -1))
         else:
-            wanted, tallied, kin = self._families(nodes, above)
+            wanted, tallied, siblings = self._families(nodes, above)
         if not wanted.size:
             return
         if parts is None or self.fractions is None:
             built = self.backend.tally(self.rows, tallied)
-            hist = self.backend.derive(built, kin, None if above is None else above.hist)
+            hist = self.backend.derive(built, siblings, None if above is None else above.hist)
         else:
             hist = self.fractions.tally(parts)
         n_bytes = self._bytes_of(wanted)
@@ -281,7 +281,7 @@ class _Growth:
         """Whether the sums of two children are those of their parent."""
         return isinstance(self.unknown, Learned) and bool((n_children == 2).all())
 
-    def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Kin]:
+    def _families(self, nodes: HostArray, above: Batch) -> tuple[HostArray, HostArray, Siblings]:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
         may = self.rules.may_split(self.draft, nodes.ravel()).reshape(nodes.shape)
         n_rows = self.draft.n_rows(nodes.ravel()).reshape(nodes.shape)
@@ -295,7 +295,7 @@ class _Growth:
         return (
             wanted,
             tallied,
-            Kin(wanted, place[family], np.where(is_tallied, -1, above.place[family])),
+            Siblings(wanted, place[family], np.where(is_tallied, -1, above.place[family])),
         )
 
     def _bytes_of(self, nodes: HostArray) -> HostArray:

@@ -72,8 +72,8 @@ class Kept:
 
     def values(self, nodes: HostArray, sums: HostArray) -> HostArray:
         """What nodes of such sums answer, within their bounds."""
-        slope, curvature = self._real(sums)
-        return self._clipped(slope, curvature, self.low[nodes], self.high[nodes])
+        gradient, hessian = self._real(sums)
+        return self._clipped(gradient, hessian, self.low[nodes], self.high[nodes])
 
     def best_splits(
         self,
@@ -165,10 +165,10 @@ class Kept:
         worth, values = [], []
         with np.errstate(divide="ignore", invalid="ignore"):
             for part in (left, right, total):
-                slope, curvature = self._real(part)
-                value = self._clipped(slope, curvature, low, high)
-                curved = curvature + self.ridge
-                worth.append(-(2.0 * (slope * value) + curved * (value * value)))
+                gradient, hessian = self._real(part)
+                value = self._clipped(gradient, hessian, low, high)
+                curved = hessian + self.ridge
+                worth.append(-(2.0 * (gradient * value) + curved * (value * value)))
                 values.append(value)
         if way:
             may &= (values[1] - values[0]) * way >= 0.0
@@ -187,14 +187,14 @@ class Kept:
         return may
 
     def _real(self, sums: HostArray) -> tuple[HostArray, HostArray]:
-        """Slope and curvature in the units of the loss."""
-        slope = np.ldexp(sums[..., 1].astype(np.float64), -self.channels.point_shift[0])
-        return slope, np.ldexp(sums[..., 0].astype(np.float64), -self.channels.weight_shift)
+        """Gradient and hessian in the units of the loss."""
+        gradient = np.ldexp(sums[..., 1].astype(np.float64), -self.channels.point_shift[0])
+        return gradient, np.ldexp(sums[..., 0].astype(np.float64), -self.channels.weight_shift)
 
     def _clipped(
-        self, slope: HostArray, curvature: HostArray, low: HostArray, high: HostArray
+        self, gradient: HostArray, hessian: HostArray, low: HostArray, high: HostArray
     ) -> HostArray:
-        return np.asarray(np.clip(-slope / (curvature + self.ridge), low, high))
+        return np.asarray(np.clip(-gradient / (hessian + self.ridge), low, high))
 
 
 class KeptMeans(Kept):

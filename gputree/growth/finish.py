@@ -85,7 +85,7 @@ def finish_boosted(found: Boosted, bins: Bins, exponent: int) -> list[Tree]:
     each = found.n_nodes
     is_split = found.first_child >= 0
     gain = _finite_gains(
-        found.worth, found.weight, np.repeat(2 * (found.weight_shift - found.slope_shift), each)
+        found.worth, found.weight, np.repeat(2 * (found.weight_shift - found.gradient_shift), each)
     )
     threshold = np.full(len(gain), np.nan)
     feature, code = found.feature[is_split], found.code[is_split]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Data, Hist, Kin, Moves, Rows
+from gputree.backends.contract import Backend, Data, Hist, Moves, Rows, Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Target, parts_of
 from gputree.dtypes import STAY, HostArray
@@ -74,7 +74,7 @@ class Fractions:
         node = np.arange(len(parts.n))
         rows = self.backend.begin(data, self.bins, target, parts.n)
         none = np.full(len(node), -1)
-        return self.backend.derive(self.backend.tally(rows, node), Kin(node, node, none), None)
+        return self.backend.derive(self.backend.tally(rows, node), Siblings(node, node, none), None)
 
     def _note(self, draft: Draft, node: HostArray, row: HostArray, weight: HostArray) -> None:
         """Add parts to the sums of their nodes."""

@@ -7,6 +7,6 @@ from gputree.formulas import HOST
 
 
 def penalty(sums: HostArray, ridge: float) -> HostArray:
-    """What a ridge takes from the gain of any split of nodes of such weights and slopes."""
-    weight, slope = sums[:, 0].astype(np.float64), sums[:, 1].astype(np.float64)
-    return np.asarray(HOST.penalty(slope, weight, ridge))
+    """What a ridge takes from the gain of any split of nodes of such weights and gradients."""
+    weight, gradient = sums[:, 0].astype(np.float64), sums[:, 1].astype(np.float64)
+    return np.asarray(HOST.penalty(gradient, weight, ridge))

@@ -6,7 +6,7 @@ import numpy as np
 
 from gputree.backends.whole import Boosted, Whole
 from gputree.data.bins import Bins
-from gputree.data.gradients import slope_channels
+from gputree.data.gradients import gradient_channels
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, Layout
 from gputree.growth.finish import Finish, finish_boosted, finish_steps
@@ -63,6 +63,6 @@ def _joined(found: Boosted, bins: Bins) -> Grown:
         rows=None,
         levels=found.levels,
     )
-    channels = slope_channels(0, 0, counts_rows=False, weighs=True)
+    channels = gradient_channels(0, 0, counts_rows=False, weighs=True)
     layout = Layout(number, found.first_child, np.where(is_inner, 2, 0), number)
     return Grown(Draft.of(bins, channels, whole), layout, None, 0)

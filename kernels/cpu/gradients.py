@@ -1,4 +1,4 @@
-"""Slopes and curvatures of a loss as integers, and the predictions they are taken at.
+"""Gradients and hessians of a loss as integers, and the predictions they are taken at.
 
 Rows are taken in parts of `step` rows, so that what is found over all of them is found part by part
 and put together in any order: largest magnitudes and sums of integers. Loops run over slices, from
@@ -35,9 +35,9 @@ def _flat_loop(loss):
     of_row = loss.formulas(LOSSES).gradient_hessian
 
     @inlined
-    def loop(constant, y, raw, slope):
+    def loop(constant, y, raw, gradient):
         for i in range(y.shape[0]):
-            slope[i], _ = of_row(y[i], raw[i], constant)
+            gradient[i], _ = of_row(y[i], raw[i], constant)
 
     return loop
 
@@ -46,9 +46,9 @@ def _curved_loop(loss):
     of_row = loss.formulas(LOSSES).gradient_hessian
 
     @inlined
-    def loop(constant, y, raw, slope, curvature):
+    def loop(constant, y, raw, gradient, hessian):
         for i in range(y.shape[0]):
-            slope[i], curvature[i] = of_row(y[i], raw[i], constant)
+            gradient[i], hessian[i] = of_row(y[i], raw[i], constant)
 
     return loop
 
@@ -57,9 +57,9 @@ def _loop_of_shares(loss):
     of_row = loss.formulas(LOSSES).gradient_hessian
 
     @inlined
-    def loop(output, y, raw, most, total, slope, curvature):
+    def loop(output, y, raw, most, total, gradient, hessian):
         for i in range(y.shape[0]):
-            slope[i], curvature[i] = of_row(y[i], raw[i], most[i], total[i], output)
+            gradient[i], hessian[i] = of_row(y[i], raw[i], most[i], total[i], output)
 
     return loop
 
@@ -70,18 +70,18 @@ loop_of_shares = choose([_loop_of_shares(loss) for loss in _OF_SHARES])
 
 
 @kernel
-def flat_slopes(begin, end, step, loss, constant, y, raw, slope):
-    """Slopes of a loss whose curvature is 1."""
+def flat_gradients(begin, end, step, loss, constant, y, raw, gradient):
+    """Gradients of a loss whose hessian is 1."""
     first, last = begin * step, min(end * step, y.shape[0])
-    flat_loop(loss, constant, y[first:last], raw[first:last], slope[first:last])
+    flat_loop(loss, constant, y[first:last], raw[first:last], gradient[first:last])
 
 
 @kernel
-def curved_slopes(begin, end, step, loss, constant, y, raw, slope, curvature):
-    """Slopes and curvatures of a loss of one output."""
+def curved_gradients(begin, end, step, loss, constant, y, raw, gradient, hessian):
+    """Gradients and hessians of a loss of one output."""
     first, last = begin * step, min(end * step, y.shape[0])
     y, raw = y[first:last], raw[first:last]
-    curved_loop(loss - N_FLAT, constant, y, raw, slope[first:last], curvature[first:last])
+    curved_loop(loss - N_FLAT, constant, y, raw, gradient[first:last], hessian[first:last])
 
 
 @kernel
@@ -106,26 +106,26 @@ def volumes(begin, end, step, raw, most, total):
 
 
 @kernel
-def class_slopes(begin, end, step, loss, output, y, raw, most, total, slope, curvature):
-    """Slopes and curvatures of the prediction of one class."""
+def class_gradients(begin, end, step, loss, output, y, raw, most, total, gradient, hessian):
+    """Gradients and hessians of the prediction of one class."""
     first, last = begin * step, min(end * step, y.shape[0])
     y, raw, most, total = y[first:last], raw[first:last], most[first:last], total[first:last]
-    slope, curvature = slope[first:last], curvature[first:last]
-    loop_of_shares(loss - N_ALONE, output, y, raw, most, total, slope, curvature)
+    gradient, hessian = gradient[first:last], hessian[first:last]
+    loop_of_shares(loss - N_ALONE, output, y, raw, most, total, gradient, hessian)
 
 
 @kernel
-def weigh(begin, end, step, weight, is_inside, slope, curvature, largest):
+def weigh(begin, end, step, weight, is_inside, gradient, hessian, largest):
     """Multiply by weights, leave out rows outside, and find the largest magnitudes of each part.
 
-    Weights, marks and curvatures may be empty.
+    Weights, marks and hessians may be empty.
     """
     for part in range(begin, end):
-        first, last = part * step, min((part + 1) * step, slope.shape[0])
-        largest[part, 0] = weighed(weight[first:last], is_inside[first:last], slope[first:last])
+        first, last = part * step, min((part + 1) * step, gradient.shape[0])
+        largest[part, 0] = weighed(weight[first:last], is_inside[first:last], gradient[first:last])
         largest[part, 1] = 0.0
-        if curvature.shape[0] > 0:
-            curved = curvature[first:last]
+        if hessian.shape[0] > 0:
+            curved = hessian[first:last]
             largest[part, 1] = weighed(weight[first:last], is_inside[first:last], curved)
 
 
@@ -165,42 +165,42 @@ def narrowed(wide, half, less):
 
 
 @kernel
-def pack(begin, end, step, slope, less, curvature, less_curved, is_inside, word, total):
-    """Narrow slopes and curvatures in one word, and their sums for each part.
+def pack(begin, end, step, gradient, less, hessian, less_curved, is_inside, word, total):
+    """Narrow gradients and hessians in one word, and their sums for each part.
 
-    A row that takes part has a curvature of at least 1; where none are given, each is 1.
+    A row that takes part has a hessian of at least 1; where none are given, each is 1.
     """
     half, half_curved = (1 << less) >> 1, (1 << less_curved) >> 1
     for part in range(begin, end):
-        first, last = part * step, min((part + 1) * step, slope.shape[0])
-        words, slopes = word[first:last], slope[first:last]
-        for i in range(slopes.shape[0]):
-            words[i] = (narrowed(slopes[i], half, less) << UPPER) + 1
-        if curvature.shape[0] > 0:
-            curved = curvature[first:last]
-            for i in range(slopes.shape[0]):
+        first, last = part * step, min((part + 1) * step, gradient.shape[0])
+        words, gradients = word[first:last], gradient[first:last]
+        for i in range(gradients.shape[0]):
+            words[i] = (narrowed(gradients[i], half, less) << UPPER) + 1
+        if hessian.shape[0] > 0:
+            curved = hessian[first:last]
+            for i in range(gradients.shape[0]):
                 words[i] += max(np.int64(0), narrowed(curved[i], half_curved, less_curved) - 1)
         if is_inside.shape[0] > 0:
             marks = is_inside[first:last]
-            for i in range(slopes.shape[0]):
+            for i in range(gradients.shape[0]):
                 words[i] = words[i] if marks[i] else 0
         running = np.int64(0)
-        for i in range(slopes.shape[0]):
+        for i in range(gradients.shape[0]):
             running += words[i]
         total[part] = running
 
 
 @kernel
-def leaf_sums(begin, end, step, leaf, slope, curvature, sums):
-    """Sums of wide slopes and curvatures by leaf, for each part: (parts, leaves, 2)."""
+def leaf_sums(begin, end, step, leaf, gradient, hessian, sums):
+    """Sums of wide gradients and hessians by leaf, for each part: (parts, leaves, 2)."""
     for part in range(begin, end):
         first, last = part * step, min((part + 1) * step, leaf.shape[0])
-        own, leaves, slopes = sums[part], leaf[first:last], slope[first:last]
-        curved = curvature[first:last]
+        own, leaves, gradients = sums[part], leaf[first:last], gradient[first:last]
+        curved = hessian[first:last]
         for i in range(leaves.shape[0]):
             if leaves[i] >= 0:
                 at = np.uint64(leaves[i])
-                own[at, 0] += np.int64(slopes[i])
+                own[at, 0] += np.int64(gradients[i])
                 own[at, 1] += np.int64(curved[i]) if curved.shape[0] > 0 else 1
 
 

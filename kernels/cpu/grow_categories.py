@@ -103,8 +103,8 @@ def try_levels(
     is_heuristic[feature] |= is_doubtful
     if ridge != rules[3]:
         # Each ridge takes its own part of the gain; what is left compares.
-        weight, slope = np.float64(own[0]), np.float64(own[1])
-        score = score + (penalty(slope, weight, rules[3]) - penalty(slope, weight, ridge))
+        weight, gradient = np.float64(own[0]), np.float64(own[1])
+        score = score + (penalty(gradient, weight, rules[3]) - penalty(gradient, weight, ridge))
     if score > -np.inf and trim(score) > best[TRIMMED]:
         crown(best, score, feature, 0, -1, 1 - missing_slot)
         slot = room_for[0][2]

@@ -1,6 +1,6 @@
 """The best split of one node of a small boosted tree, from sums by code or straight from its rows.
 
-A node of many rows has sums by code; fewer rows are searched as they are. Where curvatures hide how
+A node of many rows has sums by code; fewer rows are searched as they are. Where hessians hide how
 many rows a child has, and it has to have some, rows are counted beside the words.
 """
 
@@ -24,8 +24,8 @@ from gputree.kernels.cpu.word_categories import try_categories
 from gputree.kernels.cpu.words import LOWER, choose
 
 # Columns of `node`: what is known of a node of a growing tree.
-FIRST_CHILD, BEGIN, N_ROWS, DEPTH, WEIGHT, SLOPE, PLACE = range(7)
-TESTED, AT_CODE, IS_LEFT, LOST, LEFT_WEIGHT, LEFT_SLOPE = range(7, 13)  # of its best split
+FIRST_CHILD, BEGIN, N_ROWS, DEPTH, WEIGHT, GRADIENT, PLACE = range(7)
+TESTED, AT_CODE, IS_LEFT, LOST, LEFT_WEIGHT, LEFT_GRADIENT = range(7, 13)  # of its best split
 LISTED_AT, N_LISTED, ABSENT = range(13, 16)  # of its categories, where it tests some
 N_COLUMNS = 16
 
@@ -295,7 +295,7 @@ def search(
             own[LOST] = lost
     own[TESTED], own[AT_CODE] = np.int64(best[FEATURE]), np.int64(best[CODE])
     own[IS_LEFT] = 1 if best[SIDE] == 1 else 0
-    own[LEFT_WEIGHT], own[LEFT_SLOPE] = left[0], left[1]
+    own[LEFT_WEIGHT], own[LEFT_GRADIENT] = left[0], left[1]
     gain = best[SCORE]
     if rules[0] > 0.0:
         gain = gain - penalty(np.float64(total[1]), np.float64(total[0]), rules[0])

@@ -1,6 +1,6 @@
 """Whole rounds of boosting on a table of few rows, by one call: no other code runs between trees.
 
-What comes out is what slopes, frontiers and steps make of the same rows one after another.
+What comes out is what gradients, frontiers and steps make of the same rows one after another.
 """
 
 import math
@@ -16,8 +16,9 @@ from gputree.kernels.cpu.node_search import (
     BEGIN,
     DEPTH,
     FIRST_CHILD,
+    GRADIENT,
     IS_LEFT,
-    LEFT_SLOPE,
+    LEFT_GRADIENT,
     LEFT_WEIGHT,
     LISTED_AT,
     LOST,
@@ -25,7 +26,6 @@ from gputree.kernels.cpu.node_search import (
     N_LISTED,
     N_ROWS,
     PLACE,
-    SLOPE,
     TESTED,
     WEIGHT,
     search,
@@ -60,8 +60,8 @@ wide_shift, narrowing = WIDTHS.wide_shift, WIDTHS.narrowing
 
 
 @kernel
-def find_slopes(loss, output, y, raw, most, total, slope, curvature):
-    """Slopes and curvatures of one output, as floats; where curvatures are 1, they stay."""
+def find_gradients(loss, output, y, raw, most, total, gradient, hessian):
+    """Gradients and hessians of one output, as floats; where hessians are 1, they stay."""
     number, constant = loss
     n = y.shape[0]
     if number >= gradients.N_ALONE:
@@ -69,31 +69,31 @@ def find_slopes(loss, output, y, raw, most, total, slope, curvature):
             gradients.volumes(0, 1, n, raw, most, total)
         place = float(output)
         given = y, raw[output], most, total
-        gradients.class_slopes(0, 1, n, number, place, *given, slope, curvature)
+        gradients.class_gradients(0, 1, n, number, place, *given, gradient, hessian)
     elif number < gradients.N_FLAT:
-        gradients.flat_slopes(0, 1, n, number, constant, y, raw[0], slope)
+        gradients.flat_gradients(0, 1, n, number, constant, y, raw[0], gradient)
     else:
-        gradients.curved_slopes(0, 1, n, number, constant, y, raw[0], slope, curvature)
+        gradients.curved_gradients(0, 1, n, number, constant, y, raw[0], gradient, hessian)
 
 
 @kernel
-def find_words(weight, is_inside, n_inside, slope, curvature, word):
-    """Slopes and curvatures as wide integers, in place, and as words; shifts and the sum of words.
+def find_words(weight, is_inside, n_inside, gradient, hessian, word):
+    """Gradients and hessians as wide integers, in place, and as words; shifts and the sum of words.
 
-    Shifts are those of wide slopes, wide curvatures, narrow slopes and narrow curvatures.
+    Shifts are those of wide gradients, wide hessians, narrow gradients and narrow hessians.
     """
-    n = slope.shape[0]
+    n = gradient.shape[0]
     largest, total = np.empty((1, 2)), np.empty(1, np.int64)
-    gradients.weigh(0, 1, n, weight, is_inside, slope, curvature, largest)
+    gradients.weigh(0, 1, n, weight, is_inside, gradient, hessian, largest)
     steep = wide_shift(n_inside, largest[0, 0])
-    gradients.widen(0, 1, n, math.ldexp(1.0, steep), slope, total)
+    gradients.widen(0, 1, n, math.ldexp(1.0, steep), gradient, total)
     less = narrowing(total[0], n_inside)
     curved, less_curved = 0, 0
-    if curvature.shape[0] > 0:
+    if hessian.shape[0] > 0:
         curved = wide_shift(n_inside, largest[0, 1])
-        gradients.widen(0, 1, n, math.ldexp(1.0, curved), curvature, total)
+        gradients.widen(0, 1, n, math.ldexp(1.0, curved), hessian, total)
         less_curved = narrowing(total[0], n_inside)
-    gradients.pack(0, 1, n, slope, less, curvature, less_curved, is_inside, word, total)
+    gradients.pack(0, 1, n, gradient, less, hessian, less_curved, is_inside, word, total)
     return (steep, curved, steep - less, curved - less_curved), total[0]
 
 
@@ -143,7 +143,7 @@ def make_desk(code, n_codes, n_direct, has_levels):
 def plant(root, n_rows, total):
     """A root of rows whose words sum to `total`."""
     root[FIRST_CHILD], root[PLACE], root[BEGIN], root[DEPTH] = -1, -1, 0, 0
-    root[N_ROWS], root[WEIGHT], root[SLOPE] = n_rows, total & LOWER, total >> UPPER
+    root[N_ROWS], root[WEIGHT], root[GRADIENT] = n_rows, total & LOWER, total >> UPPER
 
 
 @kernel
@@ -228,7 +228,7 @@ def divide(
         child[N_ROWS] = n_left if side == 0 else n - n_left
         child[DEPTH] = own[DEPTH] + 1
         child[WEIGHT] = own[LEFT_WEIGHT] if side == 0 else own[WEIGHT] - own[LEFT_WEIGHT]
-        child[SLOPE] = own[LEFT_SLOPE] if side == 0 else own[SLOPE] - own[LEFT_SLOPE]
+        child[GRADIENT] = own[LEFT_GRADIENT] if side == 0 else own[GRADIENT] - own[LEFT_GRADIENT]
 
 
 @kernel
@@ -349,7 +349,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
     category and its ridge. `limits`: rounds, the largest depth, the most leaves (negative: none),
     the least rows of a leaf, how many features are drawn. `amounts`: the learning rate, the longest
     step, the least weight of a leaf, the least gain, the ridge. Returns nodes, their worth and
-    steps, of each tree its nodes and the shifts of narrow slopes and weights, and the codes that
+    steps, of each tree its nodes and the shifts of narrow gradients and weights, and the codes that
     nodes list with their children.
     """
     n_rounds, max_depth, max_leaves, min_rows, n_drawn = limits
@@ -359,7 +359,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
     weighs = weight.shape[0] > 0 or loss[0] >= gradients.N_FLAT
     is_counted = weighs and min_rows > 1
     most, total = np.empty(n_all), np.empty(n_all)
-    slope, curvature = np.empty(n_all), np.empty(n_all if weighs else 0)
+    gradient, hessian = np.empty(n_all), np.empty(n_all if weighs else 0)
     word, own_word = np.empty(n_all, np.int64), np.empty(n_all, np.int64)
     row, added = np.empty(n_all, np.uint32), np.empty(raw.shape)
     no_marks, all_columns = np.empty(0, np.bool_), np.ones(n_features, np.bool_)
@@ -392,9 +392,9 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
             tree = number * n_outputs + output
             n_inside = list_rows(marks, row)
             if weighs and loss[0] < gradients.N_FLAT:
-                curvature[:] = 1.0
-            find_slopes(loss, output, y, raw, most, total, slope, curvature)
-            shifts, whole = find_words(weight, marks, n_inside, slope, curvature, word)
+                hessian[:] = 1.0
+            find_gradients(loss, output, y, raw, most, total, gradient, hessian)
+            shifts, whole = find_words(weight, marks, n_inside, gradient, hessian, word)
             for i in range(n_inside):
                 own_word[i] = word[row[i]]
             ridge = shifted(amounts[4], shifts[3], MOST_RIDGE)
@@ -413,7 +413,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
                 (max_depth, max_leaves, n_drawn, not weighs or is_counted), rules, n_direct, desk,
                 store, node, worth, node_keys, listed,
             )  # fmt: skip
-            sum_leaves(node, n_nodes, row, slope, curvature, sums)
+            sum_leaves(node, n_nodes, row, gradient, hessian, sums)
             find_steps(sums, n_nodes, shifts, amounts, step)
             step_on(node, n_nodes, row, n_inside, table, levels, listed, step, added[output])
             if n_told + n_nodes > told.shape[0]:

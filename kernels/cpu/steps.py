@@ -34,8 +34,8 @@ def shifted(value, shift, most):
 
 
 @kernel
-def sum_leaves(node, n_nodes, row, slope, curvature, sums):
-    """Exact sums of wide slopes and curvatures in each node."""
+def sum_leaves(node, n_nodes, row, gradient, hessian, sums):
+    """Exact sums of wide gradients and hessians in each node."""
     for own in range(n_nodes - 1, -1, -1):
         steep, curved = np.int64(0), np.int64(0)
         child = node[own, FIRST_CHILD]
@@ -44,12 +44,12 @@ def sum_leaves(node, n_nodes, row, slope, curvature, sums):
         else:
             rows = row[node[own, BEGIN] : node[own, BEGIN] + node[own, N_ROWS]]
             for i in range(rows.shape[0]):
-                steep += np.int64(slope[rows[i]])
+                steep += np.int64(gradient[rows[i]])
             curved = np.int64(rows.shape[0])
-            if curvature.shape[0] > 0:
+            if hessian.shape[0] > 0:
                 curved = np.int64(0)
                 for i in range(rows.shape[0]):
-                    curved += np.int64(curvature[rows[i]])
+                    curved += np.int64(hessian[rows[i]])
         sums[own, 0], sums[own, 1] = steep, curved
 
 

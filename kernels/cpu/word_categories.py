@@ -1,4 +1,4 @@
-"""The best two groups of categories by slopes and curvatures, both in one word.
+"""The best two groups of categories by gradients and hessians, both in one word.
 
 The same as the `ordered` search of `gputree.backends.categories`, one pair of a node and a feature
 after another: categories are put in order by their means, and no division is better than the best
@@ -130,8 +130,8 @@ def try_categories(
     )
     if ridge != rules[0]:
         # Each ridge takes its own part of the gain; what is left compares.
-        weight, slope = np.float64(total[0]), np.float64(total[1])
-        score = score + (penalty(slope, weight, rules[0]) - penalty(slope, weight, ridge))
+        weight, gradient = np.float64(total[0]), np.float64(total[1])
+        score = score + (penalty(gradient, weight, rules[0]) - penalty(gradient, weight, ridge))
     if score > -np.inf and trim(score) > best[TRIMMED]:
         crown(best, score, feature, 0, -1, 1 - missing_slot)
         left[0], left[1] = word & LOWER, word >> UPPER

@@ -1,6 +1,6 @@
-"""Sums of slopes and curvatures, both in one 64-bit word, and the best splits by them.
+"""Sums of gradients and hessians, both in one 64-bit word, and the best splits by them.
 
-The curvature is in the lower half of a word, the slope in the upper one. Their magnitudes add up to
+The hessian is in the lower half of a word, the gradient in the upper one. Their magnitudes add up to
 less than 2**31 over all rows of a table, so halves never meet: words are added and subtracted like
 numbers. The winners are those of the general search.
 """
@@ -207,21 +207,21 @@ def keep(left, curved, steep):
 @kernel
 def consider_codes(feature, cells, base, n_values, total, ridge, least, times, scratch, best, left):
     """Try every split of one feature of one node, none of whose values is missing."""
-    part, slope, scores = scratch[0], scratch[1], scratch[2]
+    part, gradient, scores = scratch[0], scratch[1], scratch[2]
     running = np.int64(0)
     for code in range(n_values):
         running += cells[base + code]
         part[code] = running & LOWER
-        slope[code] = running >> UPPER
+        gradient[code] = running >> UPPER
     # A code without rows scores what the one before it does, so a winner has rows.
     curved, steep = np.float64(total[0]), np.float64(total[1])
-    i = best_candidate(n_values, part, slope, curved, steep, ridge, least, times, best, scores)
+    i = best_candidate(n_values, part, gradient, curved, steep, ridge, least, times, best, scores)
     if i >= 0:
         above = i + 1
         while part[above] == part[i]:
             above += 1
         crown(best, scores[i], feature, i, above, 0)
-        keep(left, part[i], slope[i])
+        keep(left, part[i], gradient[i])
 
 
 @kernel
@@ -233,7 +233,7 @@ def consider_seen(
     The codes seen[:n_seen] of values occur. Candidates come code by code, and for each with missing
     values right, then left.
     """
-    part, slope, scores = scratch[0], scratch[1], scratch[2]
+    part, gradient, scores = scratch[0], scratch[1], scratch[2]
     n_sides = 1 if lost == 0 else 2
     running = np.int64(0)
     n = 0
@@ -242,28 +242,28 @@ def consider_seen(
         for side in range(n_sides):
             with_lost = running + (lost if side == 1 else 0)
             part[n] = with_lost & LOWER
-            slope[n] = with_lost >> UPPER
+            gradient[n] = with_lost >> UPPER
             n += 1
     curved, steep = np.float64(total[0]), np.float64(total[1])
-    i = best_candidate(n, part, slope, curved, steep, ridge, least, times, best, scores)
+    i = best_candidate(n, part, gradient, curved, steep, ridge, least, times, best, scores)
     if i >= 0:
         at = i // n_sides
         above = seen[at + 1] if at + 1 < n_seen else -1
         crown(best, scores[i], feature, seen[at], above, i % n_sides)
-        keep(left, part[i], slope[i])
+        keep(left, part[i], gradient[i])
 
 
 @kernel
 def choose(first, last, prefix, total, ridge, least, scratch, best):
     """The candidate that beats `best`, or -1; prefix[first:last] are words of left children."""
-    prefix, part, slope = prefix[first:last], scratch[0, first:last], scratch[1, first:last]
+    prefix, part, gradient = prefix[first:last], scratch[0, first:last], scratch[1, first:last]
     scores = scratch[2, first:last]
     for i in range(prefix.shape[0]):
         # Halves of words have 31 bits and a sign: so taken, they become floats by vector code.
         part[i] = np.int32(prefix[i])
-        slope[i] = np.int32(prefix[i] >> UPPER)
+        gradient[i] = np.int32(prefix[i] >> UPPER)
     n, weight, steep = prefix.shape[0], np.float64(total[0]), np.float64(total[1])
-    found = best_candidate(n, part, slope, weight, steep, ridge, least, 1.0, best, scores)
+    found = best_candidate(n, part, gradient, weight, steep, ridge, least, 1.0, best, scores)
     return found + first if found >= 0 else -1
 
 

@@ -1,4 +1,4 @@
-"""Slopes and curvatures of a loss as integers, their sums by node, and predictions that move on.
+"""Gradients and hessians of a loss as integers, their sums by node, and predictions that move on.
 
 Threads stride over rows. What is found over all rows are largest magnitudes and sums of integers,
 which do not depend on order: a block puts together what its threads have, in registers of warps and
@@ -24,7 +24,7 @@ from gputree.kernels.cuda.gpu import (
 from gputree.kernels.cuda.route import FIRST, LAST, MOVE, TILE_COLUMNS
 
 MOST_WARPS = 32  # of a block
-CURVATURE, SLOPE = 0, 1  # where a pair has them, as channels do
+HESSIAN, GRADIENT = 0, 1  # where a pair has them, as channels do
 
 
 @function
@@ -65,15 +65,15 @@ def block_total(own, board):
 
 
 def make_at_row(formulas, is_of_shares):
-    """The slope and the curvature of a row by the formulas of a loss.
+    """The gradient and the hessian of a row by the formulas of a loss.
 
     Without formulas, they are there already.
     """
     if formulas is None:
 
         @function
-        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
-            return slope[i], curvature[i]
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, gradient, hessian):
+            return gradient[i], hessian[i]
 
         return at_row
 
@@ -81,29 +81,29 @@ def make_at_row(formulas, is_of_shares):
     if is_of_shares:
 
         @function
-        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, gradient, hessian):
             own = raw[uint64(number) * uint64(n_rows) + uint64(i)]
             return of_loss(y[i], own, most[i], volume[i], np.float64(number))
 
     else:
 
         @function
-        def at_row(i, n_rows, number, constant, y, raw, most, volume, slope, curvature):
+        def at_row(i, n_rows, number, constant, y, raw, most, volume, gradient, hessian):
             return of_loss(y[i], raw[i], constant)
 
     return at_row
 
 
-def make_slopes(formulas=None, is_of_shares=False):
-    """Slopes and curvatures of one loss."""
+def make_gradients(formulas=None, is_of_shares=False):
+    """Gradients and hessians of one loss."""
     at_row = make_at_row(formulas, is_of_shares)
 
     @kernel
-    def take_slopes(
-        n_rows, number, constant, y, raw, most, volume, weight, is_inside, is_curved, slope,
-        curvature, largest,
+    def take_gradients(
+        n_rows, number, constant, y, raw, most, volume, weight, is_inside, is_curved, gradient,
+        hessian, largest,
     ):  # fmt: skip
-        """Slopes and curvatures times weights, 0 outside, and the bits of their largest magnitudes.
+        """Gradients and hessians times weights, 0 outside, and the bits of their largest magnitudes.
 
         One weight and one mark may stand for those of all rows.
         """
@@ -112,27 +112,27 @@ def make_slopes(formulas=None, is_of_shares=False):
         steep, curved = np.int64(0), np.int64(0)
         i = uint32(cuda.grid(1))
         while i < n_rows:
-            own_slope, own_curvature = 0.0, 0.0
+            own_gradient, own_hessian = 0.0, 0.0
             if is_inside[min(i, last_mark)] != 0:
-                own_slope, own_curvature = at_row(
-                    i, n_rows, number, constant, y, raw, most, volume, slope, curvature
+                own_gradient, own_hessian = at_row(
+                    i, n_rows, number, constant, y, raw, most, volume, gradient, hessian
                 )
                 own_weight = weight[min(i, last_weight)]
-                own_slope = multiply(own_slope, own_weight)
-                own_curvature = multiply(own_curvature, own_weight)
-            slope[i] = own_slope
+                own_gradient = multiply(own_gradient, own_weight)
+                own_hessian = multiply(own_hessian, own_weight)
+            gradient[i] = own_gradient
             # Floats that are not negative have the order of their bits.
-            steep = max(steep, bits_of(abs(own_slope)))
+            steep = max(steep, bits_of(abs(own_gradient)))
             if is_curved:
-                curvature[i] = own_curvature
-                curved = max(curved, bits_of(abs(own_curvature)))
+                hessian[i] = own_hessian
+                curved = max(curved, bits_of(abs(own_hessian)))
             i = uint32(i + cuda.gridsize(1))
         steep, curved = block_largest(steep, board), block_largest(curved, board)
         if cuda.threadIdx.x == 0:
-            cuda.atomic.max(largest, SLOPE, steep)
-            cuda.atomic.max(largest, CURVATURE, curved)
+            cuda.atomic.max(largest, GRADIENT, steep)
+            cuda.atomic.max(largest, HESSIAN, curved)
 
-    return take_slopes
+    return take_gradients
 
 
 def make_volumes():
@@ -153,24 +153,24 @@ def make_volumes():
 
 
 @kernel
-def widen(n_rows, slope_scale, curvature_scale, is_curved, slope, curvature, sums):
-    """Make slopes and curvatures whole numbers, in place, and sum their magnitudes."""
+def widen(n_rows, gradient_scale, hessian_scale, is_curved, gradient, hessian, sums):
+    """Make gradients and hessians whole numbers, in place, and sum their magnitudes."""
     board = cuda.shared.array(MOST_WARPS, int64)
     steep, curved = np.int64(0), np.int64(0)
     i = uint32(cuda.grid(1))
     while i < n_rows:
-        own = nearest(multiply(slope[i], slope_scale))
-        slope[i] = own
+        own = nearest(multiply(gradient[i], gradient_scale))
+        gradient[i] = own
         steep += np.int64(abs(own))
         if is_curved:
-            own = nearest(multiply(curvature[i], curvature_scale))
-            curvature[i] = own
+            own = nearest(multiply(hessian[i], hessian_scale))
+            hessian[i] = own
             curved += np.int64(abs(own))
         i = uint32(i + cuda.gridsize(1))
     steep, curved = block_total(steep, board), block_total(curved, board)
     if cuda.threadIdx.x == 0:
-        cuda.atomic.add(sums, SLOPE, steep)
-        cuda.atomic.add(sums, CURVATURE, curved)
+        cuda.atomic.add(sums, GRADIENT, steep)
+        cuda.atomic.add(sums, HESSIAN, curved)
 
 
 @function
@@ -184,23 +184,23 @@ def narrowed(wide, less):
 
 @kernel
 def narrow(
-    n_rows, slope_less, curvature_less, is_curved, slope, curvature, is_inside, limb, sums
+    n_rows, gradient_less, hessian_less, is_curved, gradient, hessian, is_inside, limb, sums
 ):  # fmt: skip
-    """Narrow curvatures, where there are any, and after them narrow slopes; and their sums.
+    """Narrow hessians, where there are any, and after them narrow gradients; and their sums.
 
-    A row that takes part has a curvature of at least 1.
+    A row that takes part has a hessian of at least 1.
     """
     board = cuda.shared.array(MOST_WARPS, int64)
     last_mark = uint32(is_inside.shape[0] - 1)
-    first_slope = uint64(n_rows) if is_curved else uint64(0)
+    first_gradient = uint64(n_rows) if is_curved else uint64(0)
     steep, curved = np.int64(0), np.int64(0)
     i = uint32(cuda.grid(1))
     while i < n_rows:
-        own = narrowed(slope[i], slope_less)
-        limb[first_slope + uint64(i)] = own
+        own = narrowed(gradient[i], gradient_less)
+        limb[first_gradient + uint64(i)] = own
         steep += own
         if is_curved:
-            own = narrowed(curvature[i], curvature_less)
+            own = narrowed(hessian[i], hessian_less)
             if is_inside[min(i, last_mark)] != 0:
                 own = max(own, np.int64(1))
             limb[i] = own
@@ -208,27 +208,27 @@ def narrow(
         i = uint32(i + cuda.gridsize(1))
     steep, curved = block_total(steep, board), block_total(curved, board)
     if cuda.threadIdx.x == 0:
-        cuda.atomic.add(sums, SLOPE, steep)
-        cuda.atomic.add(sums, CURVATURE, curved)
+        cuda.atomic.add(sums, GRADIENT, steep)
+        cuda.atomic.add(sums, HESSIAN, curved)
 
 
 @kernel
-def sum_slopes(tile, order, is_curved, slope, curvature, sums):
-    """Add the wide slopes and curvatures of each tile's rows to the pair of its node."""
+def sum_gradients(tile, order, is_curved, gradient, hessian, sums):
+    """Add the wide gradients and hessians of each tile's rows to the pair of its node."""
     board = cuda.shared.array(MOST_WARPS, int64)
     own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
     steep, curved = np.int64(0), np.int64(0)
     i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
     while i < last:
         row = uint32(order[i])
-        steep += np.int64(slope[row])
-        curved += np.int64(curvature[row]) if is_curved else np.int64(1)
+        steep += np.int64(gradient[row])
+        curved += np.int64(hessian[row]) if is_curved else np.int64(1)
         i = uint32(i + cuda.blockDim.x)
     steep, curved = block_total(steep, board), block_total(curved, board)
     if cuda.threadIdx.x == 0:
         pair = uint64(tile[own_tile + MOVE]) * uint64(2)
-        cuda.atomic.add(sums, pair + SLOPE, steep)
-        cuda.atomic.add(sums, pair + CURVATURE, curved)
+        cuda.atomic.add(sums, pair + GRADIENT, steep)
+        cuda.atomic.add(sums, pair + HESSIAN, curved)
 
 
 @kernel

@@ -9,7 +9,7 @@ added to the histogram directly.
 Rows add 1 to a plane, that of their class or of the count, where there is one. Amounts (weights,
 targets) are wider than 32 bits: they come in limbs of `LIMB_BITS` bits, each with a plane of its
 own, so that a tile of up to `TILE_ROWS` rows cannot overflow; limbs are put together in the
-histogram. Narrow slopes and curvatures have one limb each: over all rows, their magnitudes add up
+histogram. Narrow gradients and hessians have one limb each: over all rows, their magnitudes add up
 to less than 2**31.
 """
 
@@ -49,7 +49,7 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
     """Sum tiles in shared memory; a wide group has the codes of four words, another of one."""
     per_word = 32 // code_bits
     full_size = 4 * per_word if is_wide else per_word
-    in_pairs = has_limbs and not has_ones  # a curvature and a slope, in planes 0 and 1
+    in_pairs = has_limbs and not has_ones  # a hessian and a gradient, in planes 0 and 1
     mask = uint32((1 << code_bits) - 1)
 
     @function
@@ -114,9 +114,9 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
                 word0 = uint32(words[at_word] >> skipped_bits)
                 word1 = word2 = word3 = word0
             if in_pairs:
-                curvature, slope = limb[row], limb[uint64(n_rows) + uint64(row)]
+                hessian, gradient = limb[row], limb[uint64(n_rows) + uint64(row)]
                 add_row(
-                    word0, word1, word2, word3, uint32(0), n, width, curvature, span, slope, cells
+                    word0, word1, word2, word3, uint32(0), n, width, hessian, span, gradient, cells
                 )
             elif has_limbs:
                 k = uint32(0)

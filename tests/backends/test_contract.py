@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from gputree.arrays import to_numpy
 from gputree.backends import registry
 from gputree.backends.array import histogram as array_histogram
-from gputree.backends.contract import NO_SPLIT, Kin, Moves, Search, Splits
+from gputree.backends.contract import NO_SPLIT, Moves, Search, Siblings, Splits
 from gputree.backends.cpu import backend as cpu_backend
 from gputree.backends.cuda import backend as cuda_backend
 from gputree.data.bins import Bins, FeatureBins
@@ -371,9 +371,11 @@ def test_a_derived_sibling_equals_its_own_tally(summing):
     above = summing.tally(rows, ROOT)
     rows = summing.route(rows, to_two(0, 0, 1, [0, 1, 1]))
     built = summing.tally(rows, np.array([1]))
-    both = summing.derive(built, Kin(np.array([1, 2]), np.array([0, 0]), np.array([-1, 0])), above)
+    both = summing.derive(
+        built, Siblings(np.array([1, 2]), np.array([0, 0]), np.array([-1, 0])), above
+    )
     assert_array_equal(sums_of(both), sums_of(summing.tally(rows, np.array([1, 2]))))
-    only = summing.derive(built, Kin(np.array([2]), np.array([0]), np.array([0])), above)
+    only = summing.derive(built, Siblings(np.array([2]), np.array([0]), np.array([0])), above)
     assert_array_equal(sums_of(only), sums_of(summing.tally(rows, np.array([2]))))
 
 
@@ -381,7 +383,9 @@ def test_without_sums_above_tallied_ones_are_taken_as_they_are(summing):
     rows = start(summing, [[0, 1, 2]], numbers([1, 2, 4]))
     rows = summing.route(rows, to_two(0, 0, 1, [0, 1, 1]))
     built = summing.tally(rows, np.array([1, 2]))
-    kept = summing.derive(built, Kin(np.array([2, 1]), np.array([1, 0]), np.array([-1, -1])), None)
+    kept = summing.derive(
+        built, Siblings(np.array([2, 1]), np.array([1, 0]), np.array([-1, -1])), None
+    )
     assert_array_equal(sums_of(kept), sums_of(built)[::-1])
 
 
@@ -800,8 +804,8 @@ class Fit:
         self.rows = backend.route(self.root, to_two(0, feature, 1, slots))
         built = backend.tally(self.rows, np.array([2]))
         nodes = np.intersect1d(backend.leaves(self.rows), [1, 2])
-        kin = Kin(nodes, np.zeros(len(nodes), np.int64), np.where(nodes == 2, -1, 0))
-        self.hist = backend.derive(built, kin, self.above)
+        siblings = Siblings(nodes, np.zeros(len(nodes), np.int64), np.where(nodes == 2, -1, 0))
+        self.hist = backend.derive(built, siblings, self.above)
         self.rank = self.rank[: len(nodes)]
 
 

@@ -1,4 +1,4 @@
-"""The verbs of boosting, on every backend: slopes of a loss, their sums, predictions that move."""
+"""The verbs of boosting, on every backend: gradients of a loss, their sums, predictions that move."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -105,22 +105,22 @@ def apart(backend, rows, n):
 
 
 def taken(backend, rows, loss, *, counts_rows=False):
-    """Everything there is to know of the slopes: scales, totals, and both widths of each row."""
-    margins = backend.margins(rows.raw, rows.y, rows.weight)
+    """Everything there is to know of the gradients: scales, totals, and both widths of each row."""
+    raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
     data, bins = one_code_a_row(backend, len(rows.y))
     found = []
-    for slopes in backend.slopes(margins, loss, rows.takes_part, counts_rows=counts_rows):
-        at_root = backend.begin_slopes(data, bins, slopes)
+    for gradients in backend.gradients(raw_scores, loss, rows.takes_part, counts_rows=counts_rows):
+        at_root = backend.begin_gradients(data, bins, gradients)
         nodes = np.arange(1, len(rows.y) + 1)
         each = apart(backend, at_root, len(rows.y))
         found.append(
             {
-                "channels": slopes.channels,
-                "totals": slopes.totals.tolist(),
-                "n_rows": slopes.n_rows,
-                "shifts": (slopes.slope_shift, slopes.curvature_shift),
+                "channels": gradients.channels,
+                "totals": gradients.totals.tolist(),
+                "n_rows": gradients.n_rows,
+                "shifts": (gradients.gradient_shift, gradients.hessian_shift),
                 "narrow": backend.cells(backend.tally(at_root, ROOT), ROOT, ROOT).tolist(),
-                "wide": backend.slope_sums(each, slopes, nodes).tolist(),
+                "wide": backend.gradient_sums(each, gradients, nodes).tolist(),
             }
         )
     return found
@@ -130,7 +130,7 @@ def taken(backend, rows, loss, *, counts_rows=False):
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("weighs", [False, True])
 @pytest.mark.parametrize("shares", [False, True])
-def test_slopes_are_those_of_numpy(backend, kind, weighs, shares):
+def test_gradients_are_those_of_numpy(backend, kind, weighs, shares):
     rows = rows_of(kind, weighs=weighs, shares=shares)
     options = {"counts_rows": shares != weighs}
     found = taken(backend, rows, LOSSES[kind], **options)
@@ -139,7 +139,7 @@ def test_slopes_are_those_of_numpy(backend, kind, weighs, shares):
 
 
 @pytest.mark.parametrize("weighs", [False, True])
-def test_given_slopes_are_those_of_numpy(backend, weighs):
+def test_given_gradients_are_those_of_numpy(backend, weighs):
     rows = rows_of("softmax", weighs=weighs, shares=True)
     rng = np.random.default_rng(0)
     given = Given(rng.standard_normal(rows.raw.shape), rng.random(rows.raw.shape) ** 9)
@@ -154,7 +154,7 @@ def test_a_loss_of_one_output_looks_at_the_first(backend):
     assert taken(backend, rows, LOGISTIC) == taken(NUMPY, one, LOGISTIC)
 
 
-def test_slopes_of_half_the_squared_distance_are_distances(backend):
+def test_gradients_of_half_the_squared_distance_are_distances(backend):
     rows = Rows(np.array([1.0, 5.0, 2.0]), np.array([[2.0, 2.0, 2.0]]))
     [found] = taken(backend, rows, SQUARED)
     assert found["n_rows"] == 3
@@ -182,12 +182,12 @@ def test_rows_outside_and_rows_without_weight_have_nothing(backend):
 
 
 def test_magnitudes_of_narrow_numbers_add_up_to_31_bits(backend):
-    """However unlike they are; and no curvature of a row that takes part vanishes."""
+    """However unlike they are; and no hessian of a row that takes part vanishes."""
     rng = np.random.default_rng(0)
-    slope, curvature = rng.standard_cauchy((1, 40)) * 1e9, 10.0 ** -rng.integers(0, 30, (1, 40))
+    gradient, hessian = rng.standard_cauchy((1, 40)) * 1e9, 10.0 ** -rng.integers(0, 30, (1, 40))
     is_inside = rng.random(40) < 0.8
     rows = Rows(np.zeros(40), np.zeros((1, 40)), None, is_inside)
-    [found] = taken(backend, rows, Given(slope, curvature))
+    [found] = taken(backend, rows, Given(gradient, hessian))
     cells = np.array(found["narrow"])
     most = np.abs(cells).sum(axis=0)
     assert (most < 2**31).all()
@@ -197,42 +197,42 @@ def test_magnitudes_of_narrow_numbers_add_up_to_31_bits(backend):
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-250, 1e290])
-def test_slopes_of_any_scale(backend, scale):
+def test_gradients_of_any_scale(backend, scale):
     given = Given(scale * np.array([[1.0, -2.0, 3.0]]), scale * np.array([[1.0, 0.5, 0.25]]))
     rows = Rows(np.zeros(3), np.zeros((1, 3)))
     [found] = taken(backend, rows, given)
     assert [found] == taken(NUMPY, rows, given)
     shift = found["shifts"][0]
     values = np.ldexp(np.array(found["wide"])[:, 0].astype(np.float64), -shift)
-    assert_allclose(values, given.slope[0], rtol=1e-12)
+    assert_allclose(values, given.gradient[0], rtol=1e-12)
 
 
 def halved(backend, kind="logistic", **options):
     """Rows of a loss, at the root and at two children; the first four rows go left."""
     rows = rows_of(kind, **options)
-    margins = backend.margins(rows.raw, rows.y, rows.weight)
+    raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
     data, bins = one_code_a_row(backend, N)
-    [slopes] = backend.slopes(margins, LOSSES[kind], rows.takes_part, counts_rows=False)
-    at_root = backend.begin_slopes(data, bins, slopes)
+    [gradients] = backend.gradients(raw_scores, LOSSES[kind], rows.takes_part, counts_rows=False)
+    at_root = backend.begin_gradients(data, bins, gradients)
     one = np.ones(1, np.int64)
     moves = Moves(ROOT, ROOT, one, 2 * one, ROOT, (np.arange(N) >= 4).astype(SLOT))
-    return rows, margins, slopes, at_root, backend.route(at_root, moves)
+    return rows, raw_scores, gradients, at_root, backend.route(at_root, moves)
 
 
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_sums_of_nodes_are_exact(backend, kind):
-    _, _, slopes, at_root, rows = halved(backend, kind)
+    _, _, gradients, at_root, rows = halved(backend, kind)
     nodes = np.arange(1, N + 1)
-    each = backend.slope_sums(apart(backend, at_root, N), slopes, nodes)
+    each = backend.gradient_sums(apart(backend, at_root, N), gradients, nodes)
     left, right = each[:4].sum(axis=0), each[4:].sum(axis=0)
-    found = backend.slope_sums(rows, slopes, np.array([2, 0, 1]))
+    found = backend.gradient_sums(rows, gradients, np.array([2, 0, 1]))
     assert found.tolist() == [right.tolist(), [0, 0], left.tolist()]
 
 
 def test_rows_of_children_are_counted_where_sums_do_not_tell(backend):
-    _, _, slopes, at_root, rows = halved(backend, weighs=True, shares=True)
-    assert slopes.channels.hides_rows
-    assert backend.count_rows(at_root, ROOT).tolist() == [slopes.n_rows]
+    _, _, gradients, at_root, rows = halved(backend, weighs=True, shares=True)
+    assert gradients.channels.hides_rows
+    assert backend.count_rows(at_root, ROOT).tolist() == [gradients.n_rows]
     leaf = backend.leaves(rows)
     counts = [int((leaf == node).sum()) for node in (2, 1, 0)]
     assert min(counts[:2]) > 0
@@ -240,38 +240,38 @@ def test_rows_of_children_are_counted_where_sums_do_not_tell(backend):
 
 
 def test_predictions_move_by_the_step_of_their_node(backend):
-    rows, margins, _, _, there = halved(backend, shares=True)
+    rows, raw_scores, _, _, there = halved(backend, shares=True)
     leaf = backend.leaves(there)
     assert set(leaf.tolist()) == {-1, 1, 2}
     step = np.array([100.0, 0.1, -0.7])
-    backend.renew(margins, 0, there, step)
+    backend.renew(raw_scores, 0, there, step)
     moved = np.where(leaf < 0, rows.raw[0], rows.raw[0] + step[leaf])
-    assert backend.read_margins(margins).tobytes() == moved[None].tobytes()
+    assert backend.read_raw_scores(raw_scores).tobytes() == moved[None].tobytes()
     assert_array_equal(rows.raw, rows_of("logistic", shares=True).raw)  # the caller's own
 
 
 def test_only_one_output_moves(backend):
     rows = rows_of("softmax")
-    margins = backend.margins(rows.raw, rows.y, None)
+    raw_scores = backend.raw_scores(rows.raw, rows.y, None)
     data, bins = one_code_a_row(backend, N)
-    slopes = next(backend.slopes(margins, LOSSES["softmax"], None, counts_rows=False))
-    backend.renew(margins, 1, backend.begin_slopes(data, bins, slopes), np.array([0.25]))
+    gradients = next(backend.gradients(raw_scores, LOSSES["softmax"], None, counts_rows=False))
+    backend.renew(raw_scores, 1, backend.begin_gradients(data, bins, gradients), np.array([0.25]))
     right = rows.raw.copy()
     right[1] += 0.25
-    assert backend.read_margins(margins).tobytes() == right.tobytes()
+    assert backend.read_raw_scores(raw_scores).tobytes() == right.tobytes()
 
 
 def test_nobody_moves_where_nobody_is(backend):
     """As when rows that took no part are sent down a tree, and there are none."""
     rows = Rows(np.zeros(3), np.ones((1, 3)), None, np.zeros(3, bool))
-    margins = backend.margins(rows.raw, rows.y, None)
+    raw_scores = backend.raw_scores(rows.raw, rows.y, None)
     data, bins = one_code_a_row(backend, 3)
-    [slopes] = backend.slopes(margins, SQUARED, rows.takes_part, counts_rows=False)
-    none = apart(backend, backend.begin_slopes(data, bins, slopes), 3)
-    backend.renew(margins, 0, none, np.ones(4))
+    [gradients] = backend.gradients(raw_scores, SQUARED, rows.takes_part, counts_rows=False)
+    none = apart(backend, backend.begin_gradients(data, bins, gradients), 3)
+    backend.renew(raw_scores, 0, none, np.ones(4))
     assert backend.count_rows(none, np.arange(4)).tolist() == [0] * 4
-    assert backend.slope_sums(none, slopes, np.arange(4)).tolist() == [[0, 0]] * 4
-    assert_array_equal(backend.read_margins(margins), rows.raw)
+    assert backend.gradient_sums(none, gradients, np.arange(4)).tolist() == [[0, 0]] * 4
+    assert_array_equal(backend.read_raw_scores(raw_scores), rows.raw)
 
 
 def split(backend, rows, kind, columns, n_values, *, counts_rows=False, **rules):
@@ -283,9 +283,11 @@ def split(backend, rows, kind, columns, n_values, *, counts_rows=False, **rules)
     values = [np.where(codes < n_values, codes, np.nan) for codes in columns]
     held = backend.hold([Column("x", Kind.NUMERIC, each) for each in values])
     backend.encode(data, 0, held, bins.features)
-    margins = backend.margins(rows.raw, rows.y, rows.weight)
-    [slopes] = backend.slopes(margins, LOSSES[kind], rows.takes_part, counts_rows=counts_rows)
-    hist = backend.tally(backend.begin_slopes(data, bins, slopes), ROOT)
+    raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
+    [gradients] = backend.gradients(
+        raw_scores, LOSSES[kind], rows.takes_part, counts_rows=counts_rows
+    )
+    hist = backend.tally(backend.begin_gradients(data, bins, gradients), ROOT)
     search = Search(GINI, **{"min_rows": 1, "min_weight": 1, **rules}, n_drawn=9, rank=None)
     found = backend.best_splits(hist, search)
     return {field.name: getattr(found, field.name)[0].tolist() for field in fields(Splits)}

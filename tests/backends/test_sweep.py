@@ -37,12 +37,12 @@ def both(X, y, rules, loss=LOGISTIC, takes_part=None, n_threads=2, max_bins=255,
     """The tree by frontiers, and the one by sweeps."""
     backend = CpuBackend(n_threads)
     bins, data = bin_table(backend, read_table(X, categorical_features=nominal), None, max_bins)
-    margins = backend.margins(np.zeros((1, len(y))), y.astype(float), None)
-    slopes = next(backend.slopes(margins, loss, takes_part, counts_rows=False))
+    raw_scores = backend.raw_scores(np.zeros((1, len(y))), y.astype(float), None)
+    gradients = next(backend.gradients(raw_scores, loss, takes_part, counts_rows=False))
 
     def start():
-        rows = backend.begin_slopes(data, bins, slopes)
-        return Start(rows, slopes.channels, slopes.totals, slopes.n_rows)
+        rows = backend.begin_gradients(data, bins, gradients)
+        return Start(rows, gradients.channels, gradients.totals, gradients.n_rows)
 
     grown = grow_from(backend, start(), bins, rules, BUDGET)
     whole = grow_whole(backend, [start()], bins, rules, [rules.seed], BUDGET)

@@ -377,8 +377,11 @@ def test_importances_are_shares_of_what_was_gained():
             {"interaction_cst": [[11]]},
             r"n_features - 1\] = \[0, 9\].*interaction_cst has 11",
         ),
-        ({"loss": lambda y, raw: (raw, -np.ones(len(y)))}, "curvature below 0"),
-        ({"loss": lambda y, raw: (raw[:3], raw[:3])}, "slope that is not finite, or not of shape"),
+        ({"loss": lambda y, raw: (raw, -np.ones(len(y)))}, "hessian below 0"),
+        (
+            {"loss": lambda y, raw: (raw[:3], raw[:3])},
+            "gradient that is not finite, or not of shape",
+        ),
     ],
 )
 def test_wrong_parameters_are_named_and_the_old_model_stays(params, match):
@@ -469,9 +472,9 @@ def test_weights_count_for_a_loss_of_ones_own():
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        (lambda y, raw: raw, "must return slope and curvature, or slope, curvature and the loss"),
-        (lambda y, raw: (raw,), "must return slope and curvature"),
-        (lambda y, raw: (raw, raw * np.nan), "a curvature that is not finite"),
+        (lambda y, raw: raw, "must return gradient and hessian, or gradient, hessian and the loss"),
+        (lambda y, raw: (raw,), "must return gradient and hessian"),
+        (lambda y, raw: (raw, raw * np.nan), "a hessian that is not finite"),
         (lambda y, raw: (raw - y, y * 0 + 1), "cannot be watched; let it return the loss of each"),
         (lambda y, raw: (raw - y, y * 0 + 1, 0.0), r"a loss that is not finite, or not of shape"),
     ],

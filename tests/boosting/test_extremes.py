@@ -63,7 +63,7 @@ def test_leaves_without_a_hessian_add_nothing():
 
 
 def test_a_leaf_goes_no_further_than_shares_tell_apart():
-    """Start at odds of 1 to 199, and a leaf of that one: a slope of nearly 1, hardly a hessian."""
+    """Start at odds of 1 to 199, and a leaf of that one: a gradient of nearly 1, hardly a hessian."""
     y = (np.arange(200) == 0).astype(int)
     X = y[:, None].astype(float)
     model = one_model(
@@ -264,18 +264,18 @@ def test_each_round_reads_the_codes_of_its_own_rows():
 
 
 @pytest.mark.parametrize(
-    ("slope", "curvature", "message"),
+    ("gradient", "hessian", "message"),
     [
-        (np.nan, 1.0, "loss bad returned a slope that is not finite"),
-        (1.0, np.inf, "loss bad returned a curvature that is not finite"),
-        (1.0, -1.0, "loss bad returned a curvature below 0"),
-        (1e200, 1.0, "loss bad returned a slope beyond 1e\\+150"),
-        (1.0, 0.0, "loss bad returned a curvature of 0 for every row"),
+        (np.nan, 1.0, "loss bad returned a gradient that is not finite"),
+        (1.0, np.inf, "loss bad returned a hessian that is not finite"),
+        (1.0, -1.0, "loss bad returned a hessian below 0"),
+        (1e200, 1.0, "loss bad returned a gradient beyond 1e\\+150"),
+        (1.0, 0.0, "loss bad returned a hessian of 0 for every row"),
     ],
 )
-def test_a_bad_loss_is_told_by_its_name(slope, curvature, message):
+def test_a_bad_loss_is_told_by_its_name(gradient, hessian, message):
     def bad(y, raw):
-        return np.full_like(raw, slope), np.full_like(raw, curvature)
+        return np.full_like(raw, gradient), np.full_like(raw, hessian)
 
     with pytest.raises(ValueError, match=message):
         GradientBoostingRegressor(1, loss=bad, l2_regularization=0.0).fit([[0.0], [1.0]], [0, 1])
@@ -289,7 +289,7 @@ def test_a_loss_whose_hessians_vanish_for_some_rows():
     X, y = table()
     options = {"n_estimators": 6, "l2_regularization": 0.0, "min_child_weight": 0.0}
     with_ridge = {**options, "l2_regularization": 1.0}
-    with pytest.raises(ValueError, match="loss hinge returned a curvature of 0 for every row"):
+    with pytest.raises(ValueError, match="loss hinge returned a hessian of 0 for every row"):
         GradientBoostingClassifier(loss=hinge, **options).fit(X, y > 0)
     model = GradientBoostingClassifier(loss=hinge, **with_ridge).fit(X, y > 0)
     assert np.isfinite(model.decision_function(X)).all()

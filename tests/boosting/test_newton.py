@@ -9,17 +9,17 @@ from gputree import GradientBoostingClassifier, GradientBoostingRegressor
 from gputree.boosting.losses import shares
 
 
-def naive_tree(X, slope, curvature, depth, ridge, least):
+def naive_tree(X, gradient, hessian, depth, ridge, least):
     """(value) at a leaf, (feature, threshold, low, high) elsewhere: Newton steps by brute force."""
-    value = -slope.sum() / (curvature.sum() + ridge)
+    value = -gradient.sum() / (hessian.sum() + ridge)
     best = (1e-9, None)
     if depth:
-        whole = slope.sum() ** 2 / (curvature.sum() + ridge)
+        whole = gradient.sum() ** 2 / (hessian.sum() + ridge)
         for feature in range(X.shape[1]):
             cuts = np.unique(X[:, feature])
             for low, high in itertools.pairwise(cuts):
                 left = X[:, feature] <= low
-                parts = [(slope[side].sum(), curvature[side].sum()) for side in (left, ~left)]
+                parts = [(gradient[side].sum(), hessian[side].sum()) for side in (left, ~left)]
                 if min(h for _, h in parts) < least:
                     continue
                 gain = sum(g * g / (h + ridge) for g, h in parts) - whole
@@ -33,7 +33,7 @@ def naive_tree(X, slope, curvature, depth, ridge, least):
         feature,
         cut,
         *(
-            naive_tree(X[side], slope[side], curvature[side], depth - 1, ridge, least)
+            naive_tree(X[side], gradient[side], hessian[side], depth - 1, ridge, least)
             for side in (left, ~left)
         ),
     )
@@ -45,12 +45,12 @@ def answer(tree, row):
     return tree[0]
 
 
-def naive(X, y, start, slopes, n_rounds, rate, depth, ridge, least):
+def naive(X, y, start, gradients, n_rounds, rate, depth, ridge, least):
     raw = np.tile(np.asarray(start)[:, None], (1, len(X)))
     for _ in range(n_rounds):
-        found = slopes(y, raw)
-        for output, (slope, curvature) in enumerate(found):
-            tree = naive_tree(X, slope, curvature, depth, ridge, least)
+        found = gradients(y, raw)
+        for output, (gradient, hessian) in enumerate(found):
+            tree = naive_tree(X, gradient, hessian, depth, ridge, least)
             raw[output] += rate * np.array([answer(tree, row) for row in X])
     return raw
 
@@ -129,7 +129,7 @@ def test_a_ridge_makes_leaves_smaller():
 
 
 def test_two_even_classes_by_hand():
-    # Log-odds 0, slopes ±1/2, curvatures 1/4: leaves ±(1/2 * 2) / (2/4 + 1) = ±2/3.
+    # Log-odds 0, gradients ±1/2, hessians 1/4: leaves ±(1/2 * 2) / (2/4 + 1) = ±2/3.
     model = GradientBoostingClassifier(1, max_depth=1, learning_rate=1.0, min_child_weight=0.0).fit(
         [[0], [1], [2], [3]], ["no", "no", "yes", "yes"]
     )
@@ -138,7 +138,7 @@ def test_two_even_classes_by_hand():
 
 @pytest.mark.parametrize(("least", "n_leaves"), [(1.82, 2), (1.83, 1)])
 def test_what_a_split_of_three_even_classes_gains_by_hand(least, n_leaves):
-    # Shares 1/3: of the first class slopes -2/3 (its own rows) and 1/3, curvatures 3/2 * 2/9 = 1/3.
+    # Shares 1/3: of the first class gradients -2/3 (its own rows) and 1/3, hessians 3/2 * 2/9 = 1/3.
     # Its rows apart: (4/3)**2 / (2/3 + 1) + (4/3)**2 / (4/3 + 1) = 1.829.
     model = GradientBoostingClassifier(1, max_depth=1, min_child_weight=0, min_split_gain=least)
     model.fit([[0], [0], [1], [1], [2], [2]], [0, 0, 1, 1, 2, 2])

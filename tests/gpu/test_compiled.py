@@ -64,9 +64,9 @@ def test_sums_in_shared_memory_are_native_atomics(compiled):
 
 @every_architecture
 def test_lanes_that_count_in_one_cell_share_an_instruction(compiled, architecture):
-    """Turing has no such instruction; rows with slopes and curvatures are not counted."""
+    """Turing has no such instruction; rows with gradients and hessians are not counted."""
     for name in SUMMING:
-        counts = architecture != "sm_75" and not name.endswith("curvatures")
+        counts = architecture != "sm_75" and not name.endswith("hessians")
         assert ("ATOMS.POPC.INC.32" in compiled[name]["atomics"]) == counts
 
 
@@ -81,7 +81,7 @@ def test_nobody_waits_for_what_an_atomic_finds_in_a_histogram(compiled):
 
 
 @every_architecture
-def test_totals_of_slopes_meet_in_global_memory(compiled):
+def test_totals_of_gradients_meet_in_global_memory(compiled):
     """A block hands on what it has found, once; sums of 64 bits in shared memory would spin."""
     for name in BOOSTING:
         assert not compiled[name]["spins"]
@@ -94,7 +94,7 @@ def test_codes_of_a_wide_group_come_by_one_load(compiled):
 
 
 @every_architecture
-def test_no_multiplication_of_a_score_or_slope_is_fused_with_an_addition(compiled):
+def test_no_multiplication_of_a_score_or_gradient_is_fused_with_an_addition(compiled):
     assert SCORING
     assert not [name for name in SCORING + BOOSTING if compiled[name]["fuses"]]
 

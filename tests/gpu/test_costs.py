@@ -37,10 +37,10 @@ def begun(backend, data, bins, kind):
         return backend.begin(data, bins, class_target(label, 2, None))
     if kind == "regression":
         return backend.begin(data, bins, value_target(rng.standard_normal((N_ROWS, 1)), None))
-    margins = backend.margins(rng.standard_normal((1, N_ROWS)), label, None)
-    loss = SQUARED if kind == "slopes" else LOGISTIC
-    [slopes] = backend.slopes(margins, loss, None, counts_rows=False)
-    return backend.begin_slopes(data, bins, slopes)
+    raw_scores = backend.raw_scores(rng.standard_normal((1, N_ROWS)), label, None)
+    loss = SQUARED if kind == "gradients" else LOGISTIC
+    [gradients] = backend.gradients(raw_scores, loss, None, counts_rows=False)
+    return backend.begin_gradients(data, bins, gradients)
 
 
 @pytest.mark.parametrize("kind", BUDGET)

@@ -224,8 +224,8 @@ def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, w
 @pytest.mark.parametrize(
     "sizes",
     [
-        {"slope_threads": WARP, "slope_blocks": 1},
-        {"slope_threads": 4 * WARP, "slope_blocks": 100, "direct_rows": 10**9},
+        {"gradient_threads": WARP, "gradient_blocks": 1},
+        {"gradient_threads": 4 * WARP, "gradient_blocks": 100, "direct_rows": 10**9},
         {"sum_threads": WARP, "tile_rows": 5, "direct_rows": 0},
         {"route_threads": WARP, "route_rows": 2 * WARP},
     ],

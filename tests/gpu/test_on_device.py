@@ -105,8 +105,8 @@ def test_the_order_of_rows_changes_nothing(on_device, example, kind):
 
 BOOSTING_SIZES = [
     {},
-    {"slope_threads": 32, "slope_blocks": 7},
-    {"slope_threads": 1024, "slope_blocks": 2**16},
+    {"gradient_threads": 32, "gradient_blocks": 7},
+    {"gradient_threads": 1024, "gradient_blocks": 2**16},
     {"route_threads": 32, "route_rows": 64},
 ]
 

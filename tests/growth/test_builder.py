@@ -38,16 +38,16 @@ class Scripted:
         self.said.append(("tally", nodes.tolist()))
         return nodes.tolist()
 
-    def derive(self, built, kin, above):
+    def derive(self, built, siblings, above):
         for node, place, parent in zip(
-            kin.node.tolist(), kin.built.tolist(), kin.parent.tolist(), strict=True
+            siblings.node.tolist(), siblings.built.tolist(), siblings.parent.tolist(), strict=True
         ):
             if parent < 0:
                 assert built[place] == node
             else:
                 assert built[place] == (node + 1 if node % 2 else node - 1)
                 self.said.append(("derive", node, "from", above[parent]))
-        return kin.node.tolist()
+        return siblings.node.tolist()
 
     def best_splits(self, hist, search):
         self.said.append(("search", hist))

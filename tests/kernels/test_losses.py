@@ -1,4 +1,4 @@
-"""Slopes and curvatures are the derivatives of what the losses are said to be."""
+"""Gradients and hessians are the derivatives of what the losses are said to be."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ STEP = 1e-5
 
 
 def derivatives(mean, y, raw):
-    """Slopes and curvatures of a mean loss by differences, one row at a time."""
+    """Gradients and hessians of a mean loss by differences, one row at a time."""
     one = np.ones(1)
 
     def at(i, shift):
@@ -25,11 +25,11 @@ def derivatives(mean, y, raw):
 
 
 @pytest.mark.parametrize("name", ["squared_error", "absolute_error", "huber", "quantile"])
-def test_losses_of_residuals_have_their_slopes(name):
+def test_losses_of_residuals_have_their_gradients(name):
     y = RNG.normal(size=200)
     named = losses.for_numbers(name, y, np.ones(200), 0.7)
-    slope, _ = named.loss.formulas(LOSSES).gradient_hessian(y, RAW, named.loss.constant)
-    assert slope == pytest.approx(derivatives(named.mean, y, RAW)[0], abs=1e-4)
+    gradient, _ = named.loss.formulas(LOSSES).gradient_hessian(y, RAW, named.loss.constant)
+    assert gradient == pytest.approx(derivatives(named.mean, y, RAW)[0], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -42,26 +42,26 @@ def test_losses_of_residuals_have_their_slopes(name):
     ],
     ids=["poisson", "gamma", "logistic", "exponential"],
 )
-def test_curved_losses_have_their_slopes_and_curvatures(named, y):
+def test_curved_losses_have_their_gradients_and_hessians(named, y):
     y = y.astype(np.float64)
     gradient_hessian = named.loss.formulas(LOSSES).gradient_hessian
-    slope, curvature = gradient_hessian(y, RAW, 0.0)
+    gradient, hessian = gradient_hessian(y, RAW, 0.0)
     expected = derivatives(named.mean, y, RAW)
-    assert slope == pytest.approx(expected[0], abs=1e-6)
-    assert curvature == pytest.approx(expected[1], abs=2e-3)
+    assert gradient == pytest.approx(expected[0], abs=1e-6)
+    assert hessian == pytest.approx(expected[1], abs=2e-3)
     assert np.isfinite(gradient_hessian(y, np.full(200, -2000.0), 0.0)).all()
 
 
-def test_softmax_has_its_slopes_and_curvatures():
+def test_softmax_has_its_gradients_and_hessians():
     raw, y = RNG.normal(size=(3, 50)), RNG.integers(0, 3, 50).astype(np.float64)
     share = losses.shares(raw)
     most = LOSSES.highest(raw, 3)
     total = LOSSES.volume(raw, most, 3)
     gradient_hessian = losses.for_classes(3).loss.formulas(LOSSES).gradient_hessian
     for output in range(3):
-        slope, curvature = gradient_hessian(y, raw[output], most, total, float(output))
-        assert slope == pytest.approx(share[:, output] - (y == output))
-        assert curvature == pytest.approx(share[:, output] * (1.0 - share[:, output]))
+        gradient, hessian = gradient_hessian(y, raw[output], most, total, float(output))
+        assert gradient == pytest.approx(share[:, output] - (y == output))
+        assert hessian == pytest.approx(share[:, output] * (1.0 - share[:, output]))
 
 
 def test_means_are_those_of_scikit_learn():

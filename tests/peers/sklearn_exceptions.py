@@ -27,7 +27,9 @@ BINS = "docs/migration/sklearn.md: more than 255 values are cut at quantiles"
 DRAWS = "docs/migration/sklearn.md: other draws, by which a score passes a bound narrowly, or not"
 WEIGHTS = "docs/migration/sklearn.md: whole weights count rows, and the size of others is nothing"
 NO_BAG = "docs/migration/sklearn.md: out-of-bag scores go with warm_start and with max_samples"
-SLOPES = "docs/boosting.md: slopes are integers, whose rounding shows after four to six digits"
+GRADIENTS = (
+    "docs/boosting.md: gradients are integers, whose rounding shows after four to six digits"
+)
 LEAVES = "docs/migration/sklearn.md: boosting of numbers wants 20 rows in a leaf"
 
 HELD_OUT = "docs/migration/sklearn.md: rows are held out by what they hold, not class by class"
@@ -79,12 +81,12 @@ EXCEPTIONS = {
         "test_oob_improvement": DRAWS,
         "test_early_stopping_stratified": HELD_OUT,
         "test_early_stopping_n_classes": HELD_OUT,
-        "test_multinomial_error_exact_backward_compat": SLOPES,
+        "test_multinomial_error_exact_backward_compat": GRADIENTS,
         "test_criterion_param_deprecation": "there is no criterion that could be deprecated",
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_gradient_boosting": {
         "test_early_stopping_classification": HELD_OUT,
-        "test_sample_weight_effect": SLOPES,
+        "test_sample_weight_effect": GRADIENTS,
         "test_early_stopping_with_sample_weights": PRIVATE,
         "test_raw_predict_is_called_with_custom_scorer": PRIVATE,
         "test_custom_loss": PRIVATE,

@@ -21,17 +21,17 @@ from gputree.backends.array.row_split import RowScanner
 from gputree.backends.array.rows import ArrayRows, Coded, dispersed, divided, node_of_each, rows_of
 from gputree.backends.array.split import Scanner
 from gputree.backends.contract import (
-    Kin,
     Moves,
     Rates,
     Search,
+    Siblings,
     Splits,
 )
 from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import ONLY_ON_HOST, host_codes
 from gputree.backends.row_lists import at_roots
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.gradients import Slopes
+from gputree.data.gradients import Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column
 from gputree.data.target import Channels, Target
@@ -129,16 +129,20 @@ class ArrayBackend(Defaults):
 
     # Boosting.
 
-    def begin_slopes(self, data: Array, bins: Bins, slopes: Slopes) -> ArrayRows:
-        return array_gradients.begin(self._lib, data, bins, slopes)
+    def begin_gradients(self, data: Array, bins: Bins, gradients: Gradients) -> ArrayRows:
+        return array_gradients.begin(self._lib, data, bins, gradients)
 
-    def slope_sums(self, rows: ArrayRows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        return array_gradients.sums(self._lib, rows, slopes, nodes)
+    def gradient_sums(self, rows: ArrayRows, gradients: Gradients, nodes: HostArray) -> HostArray:
+        return array_gradients.sums(self._lib, rows, gradients, nodes)
 
     def renew(
-        self, margins: array_gradients.ArrayMargins, output: int, rows: ArrayRows, step: HostArray
+        self,
+        raw_scores: array_gradients.ArrayRawScores,
+        output: int,
+        rows: ArrayRows,
+        step: HostArray,
     ) -> None:
-        array_gradients.renew(self._lib, margins, output, rows, step)
+        array_gradients.renew(self._lib, raw_scores, output, rows, step)
 
     # Growing.
 
@@ -148,8 +152,8 @@ class ArrayBackend(Defaults):
     def tally(self, rows: ArrayRows, nodes: HostArray) -> Tallied:
         return array_histogram.tally(self._lib, rows, nodes)
 
-    def derive(self, built: Tallied, kin: Kin, above: ArrayHist | None) -> ArrayHist:
-        return array_histogram.derive(self._lib, built, kin, above)
+    def derive(self, built: Tallied, siblings: Siblings, above: ArrayHist | None) -> ArrayHist:
+        return array_histogram.derive(self._lib, built, siblings, above)
 
     def best_splits(self, hist: Tallied | ArrayHist, search: Search) -> Splits:
         hist = self._derived(hist)

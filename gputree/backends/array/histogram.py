@@ -9,7 +9,7 @@ import numpy as np
 
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.rows import ArrayRows, Coded, rows_of
-from gputree.backends.contract import Kin
+from gputree.backends.contract import Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SUM, Array, HostArray
@@ -84,7 +84,7 @@ def tally(lib: Library, rows: ArrayRows, nodes: HostArray) -> Tallied:
 def as_tallied(lib: Library, built: Tallied) -> ArrayHist:
     """The nodes as they were tallied, with the rows of the small ones."""
     n_nodes = len(built.node)
-    return derive(lib, built, Kin(built.node, np.arange(n_nodes), np.full(n_nodes, -1)), None)
+    return derive(lib, built, Siblings(built.node, np.arange(n_nodes), np.full(n_nodes, -1)), None)
 
 
 def cells(lib: Library, hist: ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
@@ -130,23 +130,23 @@ def _listed(hist: ArrayHist) -> ArrayRows:
     return ArrayRows(hist.coded, hist.listed, first, hist.n_listed)
 
 
-def derive(lib: Library, built: Tallied, kin: Kin, above: ArrayHist | None) -> ArrayHist:
+def derive(lib: Library, built: Tallied, siblings: Siblings, above: ArrayHist | None) -> ArrayHist:
     """Large nodes come in another order: those that were tallied, then those that are derived."""
     rows = built.rows
-    small = is_listed(rows.coded.bins, rows.n_rows[kin.node])
-    taken = np.flatnonzero(~small & (kin.parent < 0))
-    derived = np.flatnonzero(~small & (kin.parent >= 0))
-    derived = derived[np.argsort(built.place[kin.built[derived]] < 0, kind="stable")]
-    sums = _taken(lib, built.sums, built.place[kin.built[taken]])
+    small = is_listed(rows.coded.bins, rows.n_rows[siblings.node])
+    taken = np.flatnonzero(~small & (siblings.parent < 0))
+    derived = np.flatnonzero(~small & (siblings.parent >= 0))
+    derived = derived[np.argsort(built.place[siblings.built[derived]] < 0, kind="stable")]
+    sums = _taken(lib, built.sums, built.place[siblings.built[taken]])
     if derived.size:
         assert above is not None
-        parent = _taken(lib, above.sums, above.place[kin.parent[derived]])
-        difference = parent - _siblings(lib, built, kin.built[derived])
+        parent = _taken(lib, above.sums, above.place[siblings.parent[derived]])
+        difference = parent - _siblings(lib, built, siblings.built[derived])
         sums = lib.xp.concat([sums, difference], axis=0) if taken.size else difference
-    place = np.full(len(kin.node), -1)
+    place = np.full(len(siblings.node), -1)
     place[np.concatenate([taken, derived])] = np.arange(len(taken) + len(derived))
-    listed, _ = rows_of(lib, rows, kin.node[small])
-    return ArrayHist(rows.coded, place, sums, listed, rows.n_rows[kin.node[small]])
+    listed, _ = rows_of(lib, rows, siblings.node[small])
+    return ArrayHist(rows.coded, place, sums, listed, rows.n_rows[siblings.node[small]])
 
 
 def _siblings(lib: Library, built: Tallied, at: HostArray) -> Array:

@@ -14,13 +14,13 @@ import numpy as np
 from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
     Item,
-    Kin,
     LevelRules,
     LevelSplits,
     Moves,
     Rates,
     Result,
     Search,
+    Siblings,
     Splits,
 )
 from gputree.backends.cpu import attribution as cpu_attribution
@@ -43,12 +43,12 @@ from gputree.backends.host_codes import host_codes
 from gputree.backends.row_lists import at_roots
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.gradients import Given, Slopes
+from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
-from gputree.kernels.cpu import gradients as slope_kernels
+from gputree.kernels.cpu import gradients as gradient_kernels
 from gputree.kernels.cpu import histogram, predict, route, split, words
 from gputree.kernels.cpu.jit import COMPILE_TIME
 from gputree.kernels.cpu.scoring import number_of
@@ -164,39 +164,39 @@ class CpuBackend(Defaults):
 
     # Boosting.
 
-    def margins(
+    def raw_scores(
         self, start: HostArray, y: HostArray, weight: HostArray | None
-    ) -> cpu_gradients.CpuMargins:
-        return cpu_gradients.margins(start, y, weight)
+    ) -> cpu_gradients.CpuRawScores:
+        return cpu_gradients.raw_scores(start, y, weight)
 
-    def slopes(
+    def gradients(
         self,
-        margins: cpu_gradients.CpuMargins,
+        raw_scores: cpu_gradients.CpuRawScores,
         loss: Loss | Given,
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
-    ) -> Iterator[Slopes]:
-        return cpu_gradients.slopes(
-            self._workers, margins, loss, takes_part, counts_rows=counts_rows
+    ) -> Iterator[Gradients]:
+        return cpu_gradients.gradients(
+            self._workers, raw_scores, loss, takes_part, counts_rows=counts_rows
         )
 
-    def begin_slopes(self, data: HostArray, bins: Bins, slopes: Slopes) -> CpuRows:
+    def begin_gradients(self, data: HostArray, bins: Bins, gradients: Gradients) -> CpuRows:
         self._lanes.clear()
-        return cpu_gradients.begin(data, bins, slopes)
+        return cpu_gradients.begin(data, bins, gradients)
 
-    def slope_sums(self, rows: CpuRows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        return cpu_gradients.leaf_sums(self._workers, self.leaves(rows), slopes, nodes)
+    def gradient_sums(self, rows: CpuRows, gradients: Gradients, nodes: HostArray) -> HostArray:
+        return cpu_gradients.leaf_sums(self._workers, self.leaves(rows), gradients, nodes)
 
     def renew(
-        self, margins: cpu_gradients.CpuMargins, output: int, rows: CpuRows, step: HostArray
+        self, raw_scores: cpu_gradients.CpuRawScores, output: int, rows: CpuRows, step: HostArray
     ) -> None:
-        raw = margins.raw[output]
+        raw = raw_scores.raw[output]
         args = self.leaves(rows), step, raw
-        self._workers.run(slope_kernels.renew, len(raw), *args, least=LEAST_ROWS)
+        self._workers.run(gradient_kernels.renew, len(raw), *args, least=LEAST_ROWS)
 
-    def read_margins(self, margins: cpu_gradients.CpuMargins) -> HostArray:
-        return margins.raw.copy()
+    def read_raw_scores(self, raw_scores: cpu_gradients.CpuRawScores) -> HostArray:
+        return raw_scores.raw.copy()
 
     # Growing.
 
@@ -208,19 +208,19 @@ class CpuBackend(Defaults):
         place = np.where(is_large, np.cumsum(is_large) - 1, -1)
         return CpuHist(rows, nodes, place, sum_nodes(self._workers, rows, nodes[is_large]))
 
-    def derive(self, built: CpuHist, kin: Kin, above: CpuHist | None) -> CpuHist:
+    def derive(self, built: CpuHist, siblings: Siblings, above: CpuHist | None) -> CpuHist:
         rows = built.rows
-        is_large = rows.n_rows[kin.node] > DIRECT_ROWS
+        is_large = rows.n_rows[siblings.node] > DIRECT_ROWS
         place = np.where(is_large, np.cumsum(is_large) - 1, -1)
         if above is None:
-            return CpuHist(rows, kin.node, built.place[kin.built], built.sums)
+            return CpuHist(rows, siblings.node, built.place[siblings.built], built.sums)
         sums = np.empty((int(is_large.sum()), built.sums.shape[1]), built.sums.dtype)
-        parent = np.where(kin.parent >= 0, above.place[np.maximum(kin.parent, 0)], -1)
-        source = built.place[kin.built]
+        parent = np.where(siblings.parent >= 0, above.place[np.maximum(siblings.parent, 0)], -1)
+        source = built.place[siblings.built]
         # A small sibling was not summed; its large brother needs it, and its rows are few.
         lacking = np.flatnonzero(is_large & (source < 0))
         if lacking.size:
-            lacked = sum_nodes(self._workers, rows, built.node[kin.built[lacking]])
+            lacked = sum_nodes(self._workers, rows, built.node[siblings.built[lacking]])
             own_place = np.arange(len(lacking))
             self._workers.run(
                 histogram.derive,
@@ -245,7 +245,7 @@ class CpuBackend(Defaults):
             sums,
             work=len(ready) * sums.shape[1],
         )
-        return CpuHist(rows, kin.node, place, sums)
+        return CpuHist(rows, siblings.node, place, sums)
 
     def best_splits(self, hist: CpuHist, search: Search) -> Splits:
         bins, channels = hist.rows.bins, hist.rows.target.channels
@@ -333,14 +333,14 @@ class CpuBackend(Defaults):
         self,
         data: HostArray,
         bins: Bins,
-        margins: cpu_gradients.CpuMargins,
+        raw_scores: cpu_gradients.CpuRawScores,
         rules: BoostRules,
         takes_part: HostArray | None,
         columns: HostArray | None,
         keys: HostArray,
     ) -> Boosted | None:
         self._lanes.clear()
-        return cpu_rounds.boost(data, bins, margins, rules, takes_part, columns, keys)
+        return cpu_rounds.boost(data, bins, raw_scores, rules, takes_part, columns, keys)
 
     # After a tree.
 

@@ -1,4 +1,4 @@
-"""Slopes of a loss, and the predictions of a boosted model, for the CPU backend."""
+"""Gradients of a loss, and the predictions of a boosted model, for the CPU backend."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,14 @@ from gputree.backends.cpu.distinct import NONE
 from gputree.backends.cpu.rows import CHUNK_ROWS, CpuRows, Layout
 from gputree.backends.cpu.workers import Workers
 from gputree.data.bins import Bins
-from gputree.data.gradients import Given, Slopes, narrowing, outline, slope_channels, wide_shift
+from gputree.data.gradients import (
+    Given,
+    Gradients,
+    gradient_channels,
+    narrowing,
+    outline,
+    wide_shift,
+)
 from gputree.dtypes import SUM, HostArray
 from gputree.kernels.cpu import gradients as kernels
 from gputree.kernels.cpu.words import LOWER, UPPER
@@ -19,7 +26,7 @@ NO_FLOATS, NO_MARKS = np.empty(0), np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
-class CpuMargins:
+class CpuRawScores:
     """Targets and predictions of all rows; predictions change as trees are added."""
 
     y: HostArray  # (rows,)
@@ -29,18 +36,18 @@ class CpuMargins:
 
 
 @dataclass(frozen=True)
-class CpuSlopes:
+class CpuGradients:
     """The integers of one output."""
 
     is_inside: HostArray  # (rows,), or empty where all rows take part
-    slope: HostArray  # (rows,) whole numbers, wide
-    curvature: HostArray  # (rows,) whole numbers, wide, or empty where each is 1
-    word: HostArray  # (rows,) narrow slope and curvature
+    gradient: HostArray  # (rows,) whole numbers, wide
+    hessian: HostArray  # (rows,) whole numbers, wide, or empty where each is 1
+    word: HostArray  # (rows,) narrow gradient and hessian
     layout: Layout
 
 
-def margins(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuMargins:
-    return CpuMargins(
+def raw_scores(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuRawScores:
+    return CpuRawScores(
         np.ascontiguousarray(y, np.float64),
         NO_FLOATS if weight is None else np.ascontiguousarray(weight, np.float64),
         np.array(start, np.float64, order="C"),
@@ -48,91 +55,98 @@ def margins(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuMarg
     )
 
 
-def slopes(
+def gradients(
     workers: Workers,
-    margins: CpuMargins,
+    raw_scores: CpuRawScores,
     loss: Loss | Given,
     takes_part: HostArray | None,
     *,
     counts_rows: bool,
-) -> Iterator[Slopes]:
+) -> Iterator[Gradients]:
     is_inside = NO_MARKS if takes_part is None else takes_part
-    if margins.weight.size and not margins.weight.all():
-        is_inside = margins.weight > 0 if takes_part is None else takes_part & (margins.weight > 0)
-    for slope, curvature in _floats(workers, margins, loss):
-        if margins.weight.size and not curvature.size:
-            curvature = np.ones_like(slope)
-        yield _as_integers(workers, margins, slope, curvature, is_inside, counts_rows)
+    if raw_scores.weight.size and not raw_scores.weight.all():
+        is_inside = (
+            raw_scores.weight > 0 if takes_part is None else takes_part & (raw_scores.weight > 0)
+        )
+    for gradient, hessian in _floats(workers, raw_scores, loss):
+        if raw_scores.weight.size and not hessian.size:
+            hessian = np.ones_like(gradient)
+        yield _as_integers(workers, raw_scores, gradient, hessian, is_inside, counts_rows)
 
 
 def _floats(
-    workers: Workers, margins: CpuMargins, loss: Loss | Given
+    workers: Workers, raw_scores: CpuRawScores, loss: Loss | Given
 ) -> Iterator[tuple[HostArray, HostArray]]:
-    """Slope and curvature of each output; no curvatures where each is 1."""
+    """Gradient and hessian of each output; no hessians where each is 1."""
     if isinstance(loss, Given):
-        for pair in zip(loss.slope, loss.curvature, strict=True):
-            slope, curvature = (np.array(part, np.float64) for part in pair)
-            yield slope, curvature
+        for pair in zip(loss.gradient, loss.hessian, strict=True):
+            gradient, hessian = (np.array(part, np.float64) for part in pair)
+            yield gradient, hessian
         return
-    y, raw = margins.y, margins.raw
-    room = margins.layout.lane.room  # new memory for each tree would take longer than the slopes
+    y, raw = raw_scores.y, raw_scores.raw
+    room = (
+        raw_scores.layout.lane.room
+    )  # new memory for each tree would take longer than the gradients
     n_parts = -(-len(y) // CHUNK_ROWS)
     number = kernels.number_of(loss)
     if loss.is_of_shares:
         most, total = room("most", y.shape, np.float64), room("total", y.shape, np.float64)
         workers.run(kernels.volumes, n_parts, CHUNK_ROWS, raw, most, total)
-        slope, curvature = room("slope", y.shape, np.float64), room("curved", y.shape, np.float64)
+        gradient, hessian = (
+            room("gradient", y.shape, np.float64),
+            room("curved", y.shape, np.float64),
+        )
         for output in range(len(raw)):
-            args = y, raw[output], most, total, slope, curvature
-            workers.run(kernels.class_slopes, n_parts, CHUNK_ROWS, number, float(output), *args)
-            yield slope, curvature
+            args = y, raw[output], most, total, gradient, hessian
+            workers.run(kernels.class_gradients, n_parts, CHUNK_ROWS, number, float(output), *args)
+            yield gradient, hessian
         return
-    slope = room("slope", y.shape, np.float64)
-    common = CHUNK_ROWS, number, float(loss.constant), y, raw[0], slope
+    gradient = room("gradient", y.shape, np.float64)
+    common = CHUNK_ROWS, number, float(loss.constant), y, raw[0], gradient
     if loss.is_flat:
-        workers.run(kernels.flat_slopes, n_parts, *common)
-        yield slope, NO_FLOATS
+        workers.run(kernels.flat_gradients, n_parts, *common)
+        yield gradient, NO_FLOATS
         return
-    curvature = room("curved", y.shape, np.float64)
-    workers.run(kernels.curved_slopes, n_parts, *common, curvature)
-    yield slope, curvature
+    hessian = room("curved", y.shape, np.float64)
+    workers.run(kernels.curved_gradients, n_parts, *common, hessian)
+    yield gradient, hessian
 
 
 def _as_integers(
     workers: Workers,
-    margins: CpuMargins,
-    slope: HostArray,
-    curvature: HostArray,
+    raw_scores: CpuRawScores,
+    gradient: HostArray,
+    hessian: HostArray,
     is_inside: HostArray,
     counts_rows: bool,
-) -> Slopes:
-    n_all = len(slope)
+) -> Gradients:
+    n_all = len(gradient)
     n = int(is_inside.sum()) if is_inside.size else n_all
     n_parts = -(-n_all // CHUNK_ROWS)
     largest = np.empty((n_parts, 2))
-    given = margins.weight, is_inside, slope, curvature
+    given = raw_scores.weight, is_inside, gradient, hessian
     workers.run(kernels.weigh, n_parts, CHUNK_ROWS, *given, largest)
     steep, curved = largest.max(axis=0).tolist()
-    slope_shift, less = _widen(workers, slope, n, steep)
-    curvature_shift = less_curved = 0
-    if curvature.size:
-        curvature_shift, less_curved = _widen(workers, curvature, n, curved)
-    word = margins.layout.lane.room("word", (n_all,), np.int64)
+    gradient_shift, less = _widen(workers, gradient, n, steep)
+    hessian_shift = less_curved = 0
+    if hessian.size:
+        hessian_shift, less_curved = _widen(workers, hessian, n, curved)
+    word = raw_scores.layout.lane.room("word", (n_all,), np.int64)
     total = np.empty(n_parts, np.int64)
-    wide = slope, less, curvature, less_curved
+    wide = gradient, less, hessian, less_curved
     workers.run(kernels.pack, n_parts, CHUNK_ROWS, *wide, is_inside, word, total)
-    channels = slope_channels(
-        slope_shift - less,
-        curvature_shift - less_curved,
+    channels = gradient_channels(
+        gradient_shift - less,
+        hessian_shift - less_curved,
         counts_rows=counts_rows,
-        weighs=curvature.size > 0,
+        weighs=hessian.size > 0,
     )
     whole = int(total.sum())
     totals = [whole & LOWER, whole >> UPPER]
     if channels.counts_rows:
         totals.append(n)
-    arrays = CpuSlopes(is_inside, slope, curvature, word, margins.layout)
-    return Slopes(channels, np.array(totals, SUM), n, slope_shift, curvature_shift, arrays)
+    arrays = CpuGradients(is_inside, gradient, hessian, word, raw_scores.layout)
+    return Gradients(channels, np.array(totals, SUM), n, gradient_shift, hessian_shift, arrays)
 
 
 def _widen(workers: Workers, values: HostArray, n: int, largest: float) -> tuple[int, int]:
@@ -144,21 +158,21 @@ def _widen(workers: Workers, values: HostArray, n: int, largest: float) -> tuple
     return shift, narrowing(int(total.sum()), n)
 
 
-def begin(data: HostArray, bins: Bins, slopes: Slopes) -> CpuRows:
-    arrays: CpuSlopes = slopes.arrays
+def begin(data: HostArray, bins: Bins, gradients: Gradients) -> CpuRows:
+    arrays: CpuGradients = gradients.arrays
     n_all = len(arrays.word)
     if arrays.is_inside.size:
         order = np.flatnonzero(arrays.is_inside).astype(np.int32)
     else:
         order = np.arange(n_all, dtype=np.int32)
     # Words have no room for a count of rows, so the general search takes them apart.
-    is_packed = not slopes.channels.counts_rows
+    is_packed = not gradients.channels.counts_rows
     nothing = np.empty((0, 0), np.int64)
     return CpuRows(
         code=data,
         layout=arrays.layout,
         bins=bins,
-        target=outline(slopes.channels, n_all),
+        target=outline(gradients.channels, n_all),
         label=NONE,
         weight=NONE if is_packed else arrays.word & LOWER,
         value=nothing if is_packed else (arrays.word >> UPPER)[None, :],
@@ -169,12 +183,14 @@ def begin(data: HostArray, bins: Bins, slopes: Slopes) -> CpuRows:
     )
 
 
-def leaf_sums(workers: Workers, leaf: HostArray, slopes: Slopes, nodes: HostArray) -> HostArray:
-    arrays: CpuSlopes = slopes.arrays
+def leaf_sums(
+    workers: Workers, leaf: HostArray, gradients: Gradients, nodes: HostArray
+) -> HostArray:
+    arrays: CpuGradients = gradients.arrays
     n_parts = workers.n_threads
     step = -(-len(leaf) // n_parts)
     n_nodes = int(leaf.max(initial=-1)) + 1
     sums = np.zeros((n_parts, max(n_nodes, int(nodes.max()) + 1), 2), SUM)
-    args = step, leaf, arrays.slope, arrays.curvature, sums
+    args = step, leaf, arrays.gradient, arrays.hessian, sums
     workers.run(kernels.leaf_sums, n_parts, *args, shares=1)
     return np.asarray(sums.sum(axis=0)[nodes])

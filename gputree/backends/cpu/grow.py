@@ -156,8 +156,8 @@ def _best(
     inner = np.flatnonzero(first_child >= 0)
     worth = score[inner]
     if ridge > 0.0:
-        weight, slope = sums[inner, :2].astype(np.float64).T
-        worth = worth - HOST.penalty(slope, weight, ridge)
+        weight, gradient = sums[inner, :2].astype(np.float64).T
+        worth = worth - HOST.penalty(gradient, weight, ridge)
     worth_of = dict(zip(inner.tolist(), HOST.trim(worth).tolist(), strict=True))
     turns, child_of = Turns(max_leaves - 1), first_child.tolist()
     if inner.size:
@@ -174,7 +174,7 @@ def _best(
 
 
 def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:
-    """Slopes and curvatures, or the weights of the second of two classes and of both.
+    """Gradients and hessians, or the weights of the second of two classes and of both.
 
     Two classes by Gini are like one target of 0 and 1, where products are exact.
     """

@@ -67,7 +67,7 @@ def sum_nodes(workers: Workers, rows: CpuRows, nodes: HostArray) -> HostArray:
 
 
 def _sum_words(workers: Workers, rows: CpuRows, nodes: HostArray, sums: HostArray) -> None:
-    """Sum slopes and curvatures: of all rows, of many by columns, of few by rows.
+    """Sum gradients and hessians: of all rows, of many by columns, of few by rows.
 
     Columns are read once for all nodes where these are many, in the order of the rows.
     """

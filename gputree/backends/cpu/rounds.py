@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gputree.backends.cpu.gradients import CpuMargins
+from gputree.backends.cpu.gradients import CpuRawScores
 from gputree.backends.cpu.grow import LONE_ROWS
 from gputree.backends.cpu.interrupts import interruptions_as_such
 from gputree.backends.whole import Boosted, BoostLevels, BoostRules, LevelLists
@@ -21,27 +21,27 @@ def _bytes_of_sums(n_rows: int, bins: Bins) -> int:
 def boost(
     data: HostArray,
     bins: Bins,
-    margins: CpuMargins,
+    raw_scores: CpuRawScores,
     rules: BoostRules,
     takes_part: HostArray | None,
     columns: HostArray | None,
     keys: HostArray,
 ) -> Boosted | None:
-    n_outputs, n_rows = margins.raw.shape
+    n_outputs, n_rows = raw_scores.raw.shape
     peak_bytes = _bytes_of_sums(n_rows, bins)
     if n_rows > LONE_ROWS or peak_bytes > rules.budget:
         return None
     n_features = len(bins.features)
     marks = np.empty((0, n_rows), np.bool_) if takes_part is None else takes_part
     n_rounds = len(keys) // n_outputs
-    if margins.weight.size and not margins.weight.all():
-        has_weight = np.broadcast_to(margins.weight > 0, (n_rounds, n_rows))
+    if raw_scores.weight.size and not raw_scores.weight.all():
+        has_weight = np.broadcast_to(raw_scores.weight > 0, (n_rounds, n_rows))
         marks = has_weight.copy() if takes_part is None else takes_part & has_weight
     with interruptions_as_such():
         told, measure, tree, listed = rounds.run(
-            margins.y,
-            margins.weight,
-            margins.raw,
+            raw_scores.y,
+            raw_scores.weight,
+            raw_scores.raw,
             marks,
             (data, bins.n_codes, bins.n_values, bins.offset),
             np.empty((0, n_features), np.bool_) if columns is None else columns,
@@ -65,7 +65,7 @@ def boost(
         )
     return Boosted(
         n_nodes=tree[:, 0],
-        slope_shift=tree[:, 1],
+        gradient_shift=tree[:, 1],
         weight_shift=tree[:, 2],
         first_child=told[:, steps.CHILD],
         feature=told[:, steps.FEATURE],

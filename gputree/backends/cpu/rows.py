@@ -74,7 +74,7 @@ class CpuRows:
     order: HostArray  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one whose rows all left it
-    # (rows,) slope and curvature of a boosted tree in one, or empty
+    # (rows,) gradient and hessian of a boosted tree in one, or empty
     word: HostArray = field(default_factory=lambda: NONE)
     # (rows,) the node of each, where a tree is finished and its rows are not listed; or empty
     leaf: HostArray = field(default_factory=lambda: NONE)

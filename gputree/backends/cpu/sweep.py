@@ -315,8 +315,8 @@ class _Tree:
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
         worth = score
         if search.ridge > 0.0:
-            weight, slope = field["sums"][nodes].astype(np.float64).T
-            worth = score - HOST.penalty(slope, weight, search.ridge)
+            weight, gradient = field["sums"][nodes].astype(np.float64).T
+            worth = score - HOST.penalty(gradient, weight, search.ridge)
         limits = self.limits
         least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
         suffices = np.isfinite(worth) & (worth >= least)

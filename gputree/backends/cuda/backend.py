@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from gputree.backends.contract import (
-    Kin,
     Moves,
     Rates,
     Search,
+    Siblings,
     Splits,
 )
 from gputree.backends.cuda import binning as cuda_binning
@@ -35,7 +35,7 @@ from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.sums import Sums
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.gradients import Given, Slopes
+from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
@@ -89,7 +89,7 @@ class CudaBackend(Defaults):
     # Lanes and costs.
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
-        # Sums of counts and of slopes have 32 bits; not all channels tell whether they are slopes.
+        # Sums of counts and of gradients have 32 bits; not all channels tell whether they are gradients.
         is_short = channels.hides_rows or (channels.is_classes and not channels.counts_rows)
         n_bytes = bins.width * channels.n * (4 if is_short else 8)
         return np.full(len(n_rows), n_bytes + 24 * len(bins.features))
@@ -159,36 +159,36 @@ class CudaBackend(Defaults):
 
     # Boosting.
 
-    def margins(
+    def raw_scores(
         self, start: HostArray, y: HostArray, weight: HostArray | None
-    ) -> cuda_gradients.CudaMargins:
-        return cuda_gradients.margins(self._device, start, y, weight)
+    ) -> cuda_gradients.CudaRawScores:
+        return cuda_gradients.raw_scores(self._device, start, y, weight)
 
-    def slopes(
+    def gradients(
         self,
-        margins: cuda_gradients.CudaMargins,
+        raw_scores: cuda_gradients.CudaRawScores,
         loss: Loss | Given,
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
-    ) -> Iterator[Slopes]:
-        return cuda_gradients.slopes(
-            self._launches, margins, loss, takes_part, counts_rows=counts_rows
+    ) -> Iterator[Gradients]:
+        return cuda_gradients.gradients(
+            self._launches, raw_scores, loss, takes_part, counts_rows=counts_rows
         )
 
-    def begin_slopes(self, data: CudaData, bins: Bins, slopes: Slopes) -> CudaRows:
-        return cuda_gradients.begin(self._device, data, bins, slopes)
+    def begin_gradients(self, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
+        return cuda_gradients.begin(self._device, data, bins, gradients)
 
-    def slope_sums(self, rows: CudaRows, slopes: Slopes, nodes: HostArray) -> HostArray:
-        return cuda_gradients.sums(self._launches, rows, slopes, nodes)
+    def gradient_sums(self, rows: CudaRows, gradients: Gradients, nodes: HostArray) -> HostArray:
+        return cuda_gradients.sums(self._launches, rows, gradients, nodes)
 
     def renew(
-        self, margins: cuda_gradients.CudaMargins, output: int, rows: CudaRows, step: HostArray
+        self, raw_scores: cuda_gradients.CudaRawScores, output: int, rows: CudaRows, step: HostArray
     ) -> None:
-        cuda_gradients.renew(self._launches, margins, output, rows, step)
+        cuda_gradients.renew(self._launches, raw_scores, output, rows, step)
 
-    def read_margins(self, margins: cuda_gradients.CudaMargins) -> HostArray:
-        return self._device.download(margins.raw).reshape(-1, margins.n_rows)
+    def read_raw_scores(self, raw_scores: cuda_gradients.CudaRawScores) -> HostArray:
+        return self._device.download(raw_scores.raw).reshape(-1, raw_scores.n_rows)
 
     # Growing.
 
@@ -207,11 +207,11 @@ class CudaBackend(Defaults):
         self._scatter(rows, table, np.flatnonzero(is_small), start, n_rows, stride, sums)
         return CudaHist(rows, sums, len(nodes))
 
-    def derive(self, built: CudaHist, kin: Kin, above: CudaHist | None) -> CudaHist:
+    def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
         rows = built.rows
         stride = rows.bins.width * rows.target.channels.n
-        n_nodes = len(kin.node)
-        if above is None and np.array_equal(kin.built, np.arange(built.n_nodes)):
+        n_nodes = len(siblings.node)
+        if above is None and np.array_equal(siblings.built, np.arange(built.n_nodes)):
             return built
         sums = self._device.empty(n_nodes * stride, built.sums.dtype)
         upload = self._device.upload
@@ -221,9 +221,9 @@ class CudaBackend(Defaults):
             n_nodes,
             stride,
             built.sums,
-            upload(kin.built.astype(np.int64)),
+            upload(siblings.built.astype(np.int64)),
             built.sums if above is None else above.sums,
-            upload(kin.parent.astype(np.int64)),
+            upload(siblings.parent.astype(np.int64)),
             sums,
         )
         return CudaHist(rows, sums, n_nodes)

@@ -27,13 +27,13 @@ class Tuning:
     route_rows: int = 2048  # of a tile
     add_up_threads: int = 1024
     threads: int = 256  # where a thread is a row or a cell
-    slope_threads: int = 256
-    slope_blocks: int = 1024  # at most: each adds its part of a total to memory
+    gradient_threads: int = 256
+    gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
         assert self.route_rows % self.route_threads == 0 == self.route_threads % WARP
-        assert self.slope_threads % WARP == 0
+        assert self.gradient_threads % WARP == 0
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
@@ -191,8 +191,8 @@ def plan_planes(channels: Channels, is_weighted: bool, limb_counts: Sequence[int
     )
 
 
-def plan_slopes(channels: Channels, is_curved: bool) -> Planes:
-    """Planes for narrow slopes, of which all sums fit into 32 bits, as do those of curvatures."""
+def plan_gradients(channels: Channels, is_curved: bool) -> Planes:
+    """Planes for narrow gradients, of which all sums fit into 32 bits, as do those of hessians."""
     planes = plan_planes(channels, is_curved, (1,) * (1 + is_curved))
     return replace(planes, sum_dtype=np.int32)
 

@@ -34,21 +34,21 @@ ARRAYS = {
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
     **dict.fromkeys(("leaf_value", "total"), "f8"),
-    **dict.fromkeys(("y", "raw", "step", "slope", "curvature", "most", "volume"), "f8"),
+    **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant"), "f8"),
-    **dict.fromkeys(("slope_scale", "curvature_scale"), "f8"),
+    **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
 
 # What a row adds: a one to the sums of its class; limbs of weight and targets, and a one; the same
-# in 32 bits where targets are slopes; slopes and curvatures, which nothing counts.
+# in 32 bits where targets are gradients; gradients and hessians, which nothing counts.
 ADDED = {
     "ones": ((False, True), "i4"),
     "limbs": ((True, True), "i8"),
-    "slopes": ((True, True), "i4"),
-    "slopes and curvatures": ((True, False), "i4"),
+    "gradients": ((True, True), "i4"),
+    "gradients and hessians": ((True, False), "i4"),
 }
 
 
@@ -143,16 +143,17 @@ def routes() -> Iterator[Case]:
 
 
 def boosting() -> Iterator[Case]:
-    threads = TUNING.slope_threads
+    threads = TUNING.gradient_threads
     kernels = {
-        loss.name: gradients.make_slopes(loss.formulas, loss.is_of_shares) for loss in every_loss()
+        loss.name: gradients.make_gradients(loss.formulas, loss.is_of_shares)
+        for loss in every_loss()
     }
-    for name, kernel in {**kernels, "given": gradients.make_slopes()}.items():
-        yield Case(f"take_slopes {name}", kernel, threads, arrays={"weight": "f8"})
+    for name, kernel in {**kernels, "given": gradients.make_gradients()}.items():
+        yield Case(f"take_gradients {name}", kernel, threads, arrays={"weight": "f8"})
     yield Case("volumes", gradients.make_volumes(), TUNING.threads)
     yield Case("widen", gradients.widen, threads)
     yield Case("narrow", gradients.narrow, threads)
-    yield Case("sum_slopes", gradients.sum_slopes, TUNING.route_threads)
+    yield Case("sum_gradients", gradients.sum_gradients, TUNING.route_threads)
     yield Case("renew", gradients.renew, TUNING.route_threads)
 
 
