@@ -35,7 +35,7 @@ Fit = Callable[[], float]  # runs once, and returns seconds
 
 BUILD_TIME = re.compile(r"Time taken to build model:\s*([\d.]+) seconds")
 NOMINAL_ROWS = (10_000, 100_000, 1_000_000)
-NOMINAL_COLUMNS, NOMINAL_LEVELS, NOMINAL_DEPTH = 20, 50, 8
+NOMINAL_COLUMNS, NOMINAL_CATEGORIES, NOMINAL_DEPTH = 20, 50, 8
 CHEFBOOST_ROWS = 2_000  # it takes minutes from here on; its time grows with the rows at least
 
 
@@ -149,14 +149,14 @@ def j48(frame: pd.DataFrame, jar: Path) -> Fit:
 
 
 def write_arff(frame: pd.DataFrame, path: Path) -> None:
-    """A table in Weka's format; levels as declared."""
+    """A table in Weka's format; categories as declared."""
     with path.open("w", encoding="utf-8") as file:
         file.write("@relation table\n")
         for name in frame:
             column = frame[name]
             kind = "numeric"
             if isinstance(column.dtype, pd.CategoricalDtype):
-                kind = "{" + ",".join(f"'{level}'" for level in column.cat.categories) + "}"
+                kind = "{" + ",".join(f"'{category}'" for category in column.cat.categories) + "}"
             file.write(f"@attribute '{name}' {kind}\n")
         file.write("@data\n")
         for row in frame.itertuples(index=False):
@@ -190,13 +190,13 @@ def chefboost(frame: pd.DataFrame) -> Fit | None:
 
 def nominal(n_rows: int, options: argparse.Namespace) -> tuple[str, dict[str, Fit]]:
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, NOMINAL_LEVELS, (NOMINAL_COLUMNS, n_rows))
-    effect = rng.normal(size=(NOMINAL_COLUMNS, NOMINAL_LEVELS))
+    codes = rng.integers(0, NOMINAL_CATEGORIES, (NOMINAL_COLUMNS, n_rows))
+    effect = rng.normal(size=(NOMINAL_COLUMNS, NOMINAL_CATEGORIES))
     signal = sum(effect[at][column] for at, column in enumerate(codes[:8]))
     y = (signal + rng.normal(size=n_rows) * 2 > 0).astype(int)
     X = pd.DataFrame(
         {
-            f"c{at}": pd.Categorical.from_codes(own, range(NOMINAL_LEVELS))
+            f"c{at}": pd.Categorical.from_codes(own, range(NOMINAL_CATEGORIES))
             for at, own in enumerate(codes)
         }
     )
@@ -227,7 +227,7 @@ def nominal(n_rows: int, options: argparse.Namespace) -> tuple[str, dict[str, Fi
 
 def name_of(n_rows: int) -> str:
     return (
-        f"{n_rows:,} rows x {NOMINAL_COLUMNS} columns of {NOMINAL_LEVELS} levels, depth "
+        f"{n_rows:,} rows x {NOMINAL_COLUMNS} columns of {NOMINAL_CATEGORIES} categories, depth "
         f"{NOMINAL_DEPTH}"
     )
 

@@ -15,15 +15,15 @@ import gputree
 
 FOREST_TREES, ROUNDS, RATE = 100, 200, 0.1
 LEAVES, DEPTH = 31, 6
-FEW_LEVELS = 16  # a column of more is not worth a column a level
+FEW_CATEGORIES = 16  # a column of more is not worth a column a category
 
-COLUMN_A_LEVEL = "scikit-learn, a column a level"
+COLUMN_A_CATEGORY = "scikit-learn, a column a category"
 
 Fit = Callable[[pd.DataFrame, Any, int], Any]  # of features, target and seed: a model
 
 
 def forests(is_classes: bool, threads: int) -> dict[str, Fit]:
-    """Forests of scikit-learn get levels by their numbers, or a column each."""
+    """Forests of scikit-learn get categories by their numbers, or a column each."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = gputree.RandomForestClassifier if is_classes else gputree.RandomForestRegressor
@@ -39,7 +39,7 @@ def forests(is_classes: bool, threads: int) -> dict[str, Fit]:
             X, y
         ),
         "scikit-learn": theirs(numbered),
-        COLUMN_A_LEVEL: theirs(spread),
+        COLUMN_A_CATEGORY: theirs(spread),
     }
 
 
@@ -101,10 +101,10 @@ CONTESTS: dict[str, Callable[[bool, int], dict[str, Fit]]] = {
 
 
 def contestants(contest: str, X: pd.DataFrame, is_classes: bool, threads: int) -> dict[str, Fit]:
-    """Who takes part on a table; without levels there is one way to make them numbers."""
+    """Who takes part on a table; without categories there is one way to make them numbers."""
     found = CONTESTS[contest](is_classes, threads)
-    if not few_levels(X):
-        found.pop(COLUMN_A_LEVEL, None)
+    if not few_categories(X):
+        found.pop(COLUMN_A_CATEGORY, None)
     return found
 
 
@@ -130,7 +130,7 @@ class AsNumbers:
 
 
 def numbered(X: pd.DataFrame) -> pd.DataFrame:
-    """Levels by their numbers."""
+    """Categories by their numbers."""
     return X.apply(
         lambda column: (
             column.cat.codes.astype(float).replace(-1.0, np.nan)
@@ -141,15 +141,15 @@ def numbered(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(X: pd.DataFrame) -> pd.DataFrame:
-    """A column for each level of columns that have few, and one for missing values."""
-    few = few_levels(X)
+    """A column for each category of columns that have few, and one for missing values."""
+    few = few_categories(X)
     return numbered(X.drop(columns=few)).join(pd.get_dummies(X[few], dummy_na=True, dtype=float))
 
 
-def few_levels(X: pd.DataFrame) -> list[Any]:
-    """Nominal columns that are worth a column a level."""
+def few_categories(X: pd.DataFrame) -> list[Any]:
+    """Nominal columns that are worth a column a category."""
     return [
         name
         for name, kind in X.dtypes.items()
-        if isinstance(kind, pd.CategoricalDtype) and len(kind.categories) <= FEW_LEVELS
+        if isinstance(kind, pd.CategoricalDtype) and len(kind.categories) <= FEW_CATEGORIES
     ]

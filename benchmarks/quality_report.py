@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import t as student
 
 HELD_OUT = 0.2  # the share of the rows
-LEVEL = 0.95
+CATEGORY_NUMBER = 0.95
 OURS = "gputree"
 SMALLER_IS_BETTER = ("log loss", "Brier score")
 # What each contest is judged by; tables of numbers have R² only.
@@ -53,12 +53,12 @@ from a folder of Parquet files (`--data`).
 - **The same budget for all**: the number of trees, the rate, and leaves or depth. All else is each
   library's own default, gputree's too. Two of gputree's were set after a first look at some of
   these tables, both to what LightGBM does: the curvature of more than two classes, and no added
-  ridge for up to four levels.
+  ridge for up to four categories.
 - **The same rows for all**: each of {seeds} seeds holds out another fifth of the rows. Tables with
   more than {rows:,} rows are cut to so many, drawn once.
 - **Categories and missing values** go to every library as it takes them: gputree, LightGBM and
-  XGBoost get both as they are. scikit-learn's forest gets NaN, and levels by their numbers or, for
-  columns of up to 16 levels, a column a level.
+  XGBoost get both as they are. scikit-learn's forest gets NaN, and categories by their numbers or,
+  for columns of up to 16 categories, a column a category.
 - **Measures**: log loss and accuracy of classes, R² of numbers. A forest of full trees often rules
   a class out, which makes its log loss infinite; its shares are judged by the Brier score, summed
   over classes.
@@ -88,7 +88,7 @@ def verdict(measure: str, scores: dict[str, dict[str, list[float]]]) -> Verdict:
     who = max((name for name in mean if name != OURS), key=lambda name: sign * mean[name])
     apart = sign * (np.array(scores[OURS][measure]) - np.array(scores[who][measure]))
     ahead, error = float(apart.mean()), standard_error(apart)
-    bound = error * float(student.ppf(0.5 + LEVEL / 2.0, len(apart) - 1))
+    bound = error * float(student.ppf(0.5 + CATEGORY_NUMBER / 2.0, len(apart) - 1))
     word = "better" if ahead > bound else "worse" if ahead < -bound else "even"
     return Verdict(measure, mean, who, ahead, error, word)
 

@@ -60,7 +60,7 @@ def generate(
 
 
 def real(name: str, folder: Path = REAL_TABLES) -> Table:
-    """A Parquet file with a column `target`; nominal columns become the numbers of their levels."""
+    """A Parquet file with a column `target`; nominal columns become category numbers."""
     path = folder / f"{name}.parquet"
     if not path.exists():
         raise NoTable(f"there is no file {path.name} in the folder of real tables")
@@ -79,7 +79,7 @@ def real(name: str, folder: Path = REAL_TABLES) -> Table:
 
 
 def numbers(column: Any) -> Array:
-    """A column of Arrow as float64: levels by their place, missing cells as NaN."""
+    """A column of Arrow as float64: categories by their place, missing cells as NaN."""
     import pyarrow
 
     column = column.combine_chunks()

@@ -258,8 +258,8 @@ def compile_for(jit, ops):
     def penalty(gradient, weight, ridge):
         """What a ridge takes from the gain of any split of a node of such a gradient and weight.
 
-        With a ridge r a child of gradient g and weight h is worth g**2 / (h + r). The score of two is
-        what they are worth less G**2 / (H + 2 r), as if the node had the ridge twice; it has it
+        With a ridge r a child of gradient g and weight h is worth g**2 / (h + r). The score of two
+        is what they are worth less G**2 / (H + 2 r), as if the node had the ridge twice; it has it
         once.
         """
         twice = weight + mul(ridge, 2.0)

@@ -10,13 +10,15 @@ from tests.tables import with_lists
 GRID = np.array([-np.inf, -2.5, -1.0, -0.1, 0.0, 0.1, 0.7, 1.5, 1e300, np.inf])
 
 
-def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
-    """A tree of `n_splits` splits; n_levels[feature] is 0 for a column of numbers.
+def drawn_tree(rng, n_categories, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
+    """A tree of `n_splits` splits; n_categories[feature] is 0 for a column of numbers.
 
     A share `stops` of the nodes keeps rows whose value is missing. A node weighs as much as its
     children, some of which weigh nothing.
     """
-    numbers, nominal = ([at for at, n in enumerate(n_levels) if (n > 0) == has] for has in (0, 1))
+    numbers, nominal = (
+        [at for at, n in enumerate(n_categories) if (n > 0) == has] for has in (0, 1)
+    )
     features = {Split.THRESHOLD: numbers, Split.SUBSET: nominal, Split.MULTIWAY: nominal}
     kinds = [Split(kind) for kind in kinds if features[Split(kind)]]
     # Which leaf of the growing tree is split next, and how; numbered breadth-first in the end.
@@ -25,7 +27,9 @@ def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
         path = leaves.pop(rng.integers(len(leaves)))
         kind = kinds[rng.integers(len(kinds))]
         feature = int(rng.choice(features[kind]))
-        n_children = 2 if kind != Split.MULTIWAY else n_levels[feature] + int(rng.integers(0, 2))
+        n_children = (
+            2 if kind != Split.MULTIWAY else n_categories[feature] + int(rng.integers(0, 2))
+        )
         parts[path] = kind, feature, max(2, n_children)
         leaves += [(*path, slot) for slot in range(parts[path][2])]
     paths = sorted([*parts, *leaves], key=lambda path: (len(path), path))
@@ -58,7 +62,7 @@ def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
             tree["threshold"][at] = rng.choice(GRID) if rng.random() < 0.5 else rng.normal()
         else:
             tree["level_start"][at] = len(level_slot)
-            slots = rng.integers(0, n_children, n_levels[feature] + 1)
+            slots = rng.integers(0, n_children, n_categories[feature] + 1)
             level_slot += np.where(rng.random(len(slots)) < 0.2, STAY, slots).tolist()
     return Tree(
         **with_lists({**tree, "level_slot": level_slot}),
@@ -69,13 +73,13 @@ def drawn_tree(rng, n_levels, n_splits, *, kinds=(1, 2, 3), stops=0.0, width=1):
     )
 
 
-def drawn_table(rng, n_levels, n_rows, dtype=np.float64):
-    """Values on and between thresholds, infinite, missing; levels that nobody has seen."""
+def drawn_table(rng, n_categories, n_rows, dtype=np.float64):
+    """Values on and between thresholds, infinite, missing; categories that nobody has seen."""
     columns = []
-    for at, n in enumerate(n_levels):
+    for at, n in enumerate(n_categories):
         if n:
-            level = rng.integers(-1, n + 1, n_rows).astype(np.int32)
-            columns.append(Column(f"x{at}", Kind.NOMINAL, level, tuple(range(n))))
+            category = rng.integers(-1, n + 1, n_rows).astype(np.int32)
+            columns.append(Column(f"x{at}", Kind.NOMINAL, category, tuple(range(n))))
             continue
         with np.errstate(over="ignore"):
             values = np.where(rng.random(n_rows) < 0.5, rng.choice(GRID, n_rows), 0).astype(dtype)

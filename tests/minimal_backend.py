@@ -14,7 +14,7 @@ from gputree.data.bins import Bins
 from gputree.data.cuts import searched_codes
 from gputree.data.number_line import bucket_of, fine_bucket_of
 from gputree.data.target import Target
-from gputree.dtypes import MISSING_LEVEL, OUTSIDE
+from gputree.dtypes import MISSING_CATEGORY, OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class MinimalBackend(Defaults):
     def _numbers(column):
         """Values, or numbers of categories; NaN where missing."""
         values = np.asarray(column.values)
-        if column.levels is not None:
-            return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float64)
+        if column.categories is not None:
+            return np.where(values == MISSING_CATEGORY, np.nan, values).astype(np.float64)
         return values
 
     @staticmethod

@@ -270,10 +270,10 @@ def test_the_standard_error_counts_that_parts_overlap(suite):
     assert suite.quality_report.standard_error(apart) == pytest.approx(expected)
 
 
-def test_levels_become_numbers_or_columns(suite):
+def test_categories_become_numbers_or_columns(suite):
     pandas = pytest.importorskip("pandas")
-    level = pandas.Categorical(["b", None, "a"], categories=["a", "b"])
-    X = pandas.DataFrame({"x": [1.5, None, 2.0], "level": level})
+    category = pandas.Categorical(["b", None, "a"], categories=["a", "b"])
+    X = pandas.DataFrame({"x": [1.5, None, 2.0], "level": category})
     numbered, spread = suite.quality_models.numbered(X), suite.quality_models.spread(X)
     np.testing.assert_array_equal(numbered, [[1.5, 1], [np.nan, np.nan], [2, 0]])
     np.testing.assert_array_equal(spread, [[1.5, 0, 1, 0], [np.nan, 0, 0, 1], [2, 1, 0, 0]])

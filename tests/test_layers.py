@@ -141,7 +141,7 @@ class Imports(ast.NodeVisitor):
         self.names.update(alias.name for alias in node.names)
 
     def visit_ImportFrom(self, node):
-        assert node.level == 0, "relative import"
+        assert node.category == 0, "relative import"
         for alias in node.names:
             whole = f"{node.module}.{alias.name}"
             is_module = whole in MODULES or node.module == "numba"

@@ -57,8 +57,8 @@ def drawn_rows(seed):
     ]
     X = np.stack(columns, axis=1)[:, rng.permutation(4)[: int(rng.integers(2, 5))]]
     X[rng.random(X.shape) < rng.choice([0.0, 0.1, 0.5])] = NAN
-    is_level = [bool(np.isin(c[~np.isnan(c)], range(5)).all()) for c in X.T]
-    nominal = [at for at in np.flatnonzero(is_level).tolist() if rng.integers(2)]
+    is_category = [bool(np.isin(c[~np.isnan(c)], range(5)).all()) for c in X.T]
+    nominal = [at for at in np.flatnonzero(is_category).tolist() if rng.integers(2)]
     weight = rng.integers(0, 3, n).astype(float) if rng.integers(2) else np.ones(n)
     weight[:4] = 1.0
     y = rng.integers(0, 3, n)
@@ -179,8 +179,8 @@ def test_rows_of_the_members_of_adaboost(missing):
         "thresholds",
         "levels",
         "monotone",
-        "missing as a level",
-        "rare levels, leaf by leaf",
+        "missing as a category",
+        "rare categories, leaf by leaf",
         "few bins, leaf by leaf",
     ],
 )

@@ -155,7 +155,7 @@ def test_a_missing_target_column_is_told_with_the_columns_there_are(csv_file):
         load_file(csv_file(f"{wide}\n"), "z")
 
 
-def test_levels_of_other_formats_are_categories(tmp_path):
+def test_categories_of_other_formats_are_categories(tmp_path):
     path = tmp_path / "t.arff"
     path.write_text(
         "@relation t\n@attribute a {x, y}\n@attribute b numeric\n@attribute y {no, yes}\n"

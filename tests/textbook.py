@@ -22,7 +22,7 @@ STAY = 65_535  # in arrays of the library, in the place of a child: a row has no
 SAME = Decimal("1e-45")  # decimals that differ by less are logarithms of the same number
 COMPARED = Fraction(1, 2**34)  # the library compares 36 bits: closer scores may tie, or may not
 RATIOS_ALIKE, BELOW_AVERAGE = Decimal("1e-6"), Decimal("1e-3")  # of C4.5's published program
-MANY_LEVELS = Fraction(3, 10)  # categories a row: such a column is left out of the average gain
+MANY_CATEGORIES = Fraction(3, 10)  # categories a row: such a column is left out of the average gain
 
 Cell = Any  # a number, the number of a category, or None where the value is missing
 Member = tuple[int, Fraction]  # a row and the weight that it has in a node
@@ -249,11 +249,11 @@ def by_ratio(table: Table, members: Sequence[Member], found: list[Split]) -> lis
     """C4.5's choice: the best ratio of gain and bits among columns that gain the average."""
     whole = decimal(weight_of(members))
     n_rows = len(table.answer)
-    levels = [
+    categories = [
         len({*cells} - {None}) if is_nominal else 0
         for cells, is_nominal in zip(table.columns, table.is_nominal, strict=True)
     ]
-    is_few = [n < MANY_LEVELS * n_rows for n in levels]
+    is_few = [n < MANY_CATEGORIES * n_rows for n in categories]
     gains: dict[int, tuple[Decimal, Decimal]] = {}  # gain and ratio of each column
     for column in sorted({split.column for split in found}):
         own = [split for split in found if split.column == column]
@@ -380,8 +380,8 @@ def split_of(tree: Any, table: Table, node: int, members: Sequence[Member], rule
     column = int(tree.feature[node])
     cells: list[Cell] = cells_of(table, members, column)
     has_missing = any(table.columns[column][row] is None for row, _ in members)
-    is_level = table.is_nominal[column] and rules.missing == "category"
-    if has_missing and (is_level or not (rules.sees_known or tree.kind[node] == 3)):
+    is_category = table.is_nominal[column] and rules.missing == "category"
+    if has_missing and (is_category or not (rules.sees_known or tree.kind[node] == 3)):
         cells.append(None)
     branches: list[set[Cell]] = [set() for _ in range(int(tree.n_children[node]))]
     for cell in cells:

@@ -1,17 +1,18 @@
-"""The best split of unordered categories, from how often each level comes with each class.
+"""The best split of unordered categories, from how often each category comes with each class.
 
-What has been summed for a nominal feature is a small table, levels by channels. It is searched
+What has been summed for a nominal feature is a small table, categories by channels. It is searched
 here, on the host, for every backend that has no search of its own. Two ways to split:
 
-- multiway: a child for each level that the node has; levels that it has not share an empty one;
-- a subset: some levels to child 0, the others to child 1. `exact` tries all divisions. `ordered`
-  sorts the levels by their share of the first class, or by their mean, and tries the cuts of that
-  order; for two classes and for one output no other division is better, if the impurity is
-  strictly concave. `principal` sorts by the first principal component of the class shares
-  (Coppersmith, Hong and Hosking), `greedy` collects levels one by one.
+- multiway: a child for each category that the node has; categories that it has not share an
+  empty one;
+- a subset: some categories to child 0, the others to child 1. `exact` tries all divisions.
+  `ordered` sorts the categories by their share of the first class, or by their mean, and tries
+  the cuts of that order; for two classes and for one output no other division is better, if the
+  impurity is strictly concave. `principal` sorts by the first principal component of the class
+  shares (Coppersmith, Hong and Hosking), `greedy` collects categories one by one.
 
-Child 0 of a subset takes the first level that the node has. Levels that have fewer rows in a node
-than `min_category` are searched there as if they were one level, the last.
+Child 0 of a subset takes the first category that the node has. Categories that have fewer rows in a
+node than `min_category` are searched there as if they were one category, the last.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import formulas
-from gputree.backends.contract import NO_SPLIT, LevelRules, LevelSplits
+from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray
@@ -31,18 +32,20 @@ from gputree.runs import begins, owners, within
 
 SUMS_AT_ONCE = 2**21  # sums of subsets that are made together
 POWERS = 64  # steps towards the first principal component
-FEW_LEVELS = 8  # nodes with no more levels are searched apart from those with more
+FEW_CATEGORIES = 8  # nodes with no more categories are searched apart from those with more
 
-Candidates: TypeAlias = tuple[HostArray, HostArray]  # scores (nodes,), subsets (nodes, levels)
+Candidates: TypeAlias = tuple[HostArray, HostArray]  # scores (nodes,), subsets (nodes, categories)
 
 
 @dataclass(frozen=True)
-class LevelTables:
+class CategoryTables:
     """What backends summed for pairs of a node and a nominal feature, one pair after another."""
 
     cells: HostArray  # (codes, channels)
     n_codes: HostArray  # (pairs,)
-    n_values: HostArray  # (pairs,) how many codes are levels; one more stands for missing values
+    n_values: (
+        HostArray  # (pairs,) how many codes are categories; one more stands for missing values
+    )
 
     @property
     def start(self) -> HostArray:
@@ -55,9 +58,9 @@ class LevelTables:
         return owners(self.n_codes)
 
 
-def tables_of(bins: Bins, cells: HostArray, feature: HostArray) -> LevelTables:
+def tables_of(bins: Bins, cells: HostArray, feature: HostArray) -> CategoryTables:
     """The cells of some features as tables."""
-    return LevelTables(cells, bins.n_codes[feature], bins.n_values[feature])
+    return CategoryTables(cells, bins.n_codes[feature], bins.n_values[feature])
 
 
 def is_one_dimensional(channels: Channels) -> bool:
@@ -65,55 +68,57 @@ def is_one_dimensional(channels: Channels) -> bool:
     return channels.n_scored <= (2 if channels.is_classes else 1)
 
 
-def split_levels(tables: LevelTables, channels: Channels, rules: LevelRules) -> LevelSplits:
+def split_categories(
+    tables: CategoryTables, channels: Channels, rules: CategoryRules
+) -> CategorySplits:
     """The best splits of pairs of a node and a feature."""
     n_values = tables.n_codes if rules.missing == "category" else tables.n_values
-    tables = LevelTables(tables.cells, tables.n_codes, n_values)
+    tables = CategoryTables(tables.cells, tables.n_codes, n_values)
     owner = tables.owner
-    is_level = within(tables.n_codes) < n_values[owner]
-    # A small node has few of many levels: those it has are put side by side, in their order.
-    present = np.flatnonzero(is_level & (channels.weight_of(tables.cells) > 0))
+    is_category = within(tables.n_codes) < n_values[owner]
+    # A small node has few of many categories: those it has are put side by side, in their order.
+    present = np.flatnonzero(is_category & (channels.weight_of(tables.cells) > 0))
     is_rare = np.zeros(len(present), bool)
     if rules.min_category > 1 and not rules.is_multiway:
         is_rare = channels.rows_of(tables.cells[present]) < rules.min_category
     n_listed = np.bincount(owner[present[~is_rare]], minlength=len(n_values))
     has_pool = np.bincount(owner[present[is_rare]], minlength=len(n_values)) > 0
     n_present = n_listed + has_pool
-    splits = LevelSplits(
+    splits = CategorySplits(
         score=np.full(len(n_values), NO_SPLIT),
         bits=np.zeros(len(n_values)),
         is_heuristic=np.zeros(len(n_values), bool),
         n_children=n_present + (n_present < n_values) if rules.is_multiway else 0 * n_values + 2,
         slot=np.full(len(owner), STAY, SLOT),
     )
-    if rules.is_multiway:  # levels that the node has not share the last child
-        splits.slot[is_level] = n_present[owner[is_level]]
+    if rules.is_multiway:  # categories that the node has not share the last child
+        splits.slot[is_category] = n_present[owner[is_category]]
     # Those with too few rows are one together, in the place after all others.
     place = np.empty(len(present), np.int64)
     place[~is_rare] = within(n_listed)
     place[is_rare] = n_listed[owner[present[is_rare]]]
     for few in (True, False):
-        pairs = np.flatnonzero((n_present <= FEW_LEVELS) == few)
+        pairs = np.flatnonzero((n_present <= FEW_CATEGORIES) == few)
         if pairs.size:
-            of_pairs = np.flatnonzero((n_present <= FEW_LEVELS)[owner[present]] == few)
+            of_pairs = np.flatnonzero((n_present <= FEW_CATEGORIES)[owner[present]] == few)
             some = pairs, present[of_pairs], place[of_pairs]
             _split_some(tables, owner, some, channels, rules, splits)
     if has_pool.any():
         of_pool = np.full(len(n_values), STAY, SLOT)
         of_pool[owner[present[is_rare]]] = splits.slot[present[is_rare]]
-        is_absent = is_level & has_pool[owner]
+        is_absent = is_category & has_pool[owner]
         is_absent[present] = False
         splits.slot[is_absent] = of_pool[owner[is_absent]]
     return splits
 
 
 def _split_some(
-    tables: LevelTables,
+    tables: CategoryTables,
     owner: HostArray,
     some: tuple[HostArray, HostArray, HostArray],
     channels: Channels,
-    rules: LevelRules,
-    splits: LevelSplits,
+    rules: CategoryRules,
+    splits: CategorySplits,
 ) -> None:
     """Split some pairs, whose present codes and the places of these among them are given."""
     pairs, code, place = some
@@ -140,14 +145,14 @@ def _split_some(
 @dataclass(frozen=True)
 class _Outcome:
     score: HostArray  # (nodes,)
-    slot: HostArray  # (nodes, levels)
+    slot: HostArray  # (nodes, categories)
     missing_slot: HostArray  # (nodes,) as learnt, or the larger child
-    branches: HostArray  # (nodes, branches, channels) sums of known levels
+    branches: HostArray  # (nodes, branches, channels) sums of known categories
     is_heuristic: HostArray  # (nodes,)
 
 
 def _subset(
-    known: HostArray, missing: HostArray, channels: Channels, rules: LevelRules
+    known: HostArray, missing: HostArray, channels: Channels, rules: CategoryRules
 ) -> _Outcome:
     search = _Search(known, missing, channels, rules)
     score, is_left, side = search.best()
@@ -160,9 +165,9 @@ def _subset(
 
 
 def _multiway(
-    known: HostArray, missing: HostArray, channels: Channels, rules: LevelRules
+    known: HostArray, missing: HostArray, channels: Channels, rules: CategoryRules
 ) -> _Outcome:
-    """A child for each level; missing values go to the largest."""
+    """A child for each category; missing values go to the largest."""
     weight = channels.weight_of(known)
     is_large = (weight >= max(1, rules.min_weight)) & (channels.rows_of(known) >= rules.min_rows)
     score = multiway_score(known, channels, rules.criterion)
@@ -173,11 +178,11 @@ def _multiway(
 
 
 def multiway_score(known: HostArray, channels: Channels, criterion: Criterion) -> HostArray:
-    """What a child a level gains, in the units of all scores; (nodes,)."""
+    """What a child a category gains, in the units of all scores; (nodes,)."""
     sums = known[..., channels.scored].astype(np.float64) * np.array(channels.units)
     total = known.sum(axis=1)[..., channels.scored].astype(np.float64) * np.array(channels.units)
     part = channels.weight_of(known).astype(np.float64)
-    # A node of which no value is known has no levels, and gains nothing.
+    # A node of which no value is known has no categories, and gains nothing.
     whole = np.maximum(channels.weight_of(known).sum(axis=1), 1).astype(np.float64)
     if criterion.user is not None:
         return np.asarray(criterion.user.of_children(sums, part))
@@ -205,7 +210,7 @@ class _Search:
     """The search for the best subset of one feature in some nodes."""
 
     def __init__(
-        self, known: HostArray, missing: HostArray, channels: Channels, rules: LevelRules
+        self, known: HostArray, missing: HostArray, channels: Channels, rules: CategoryRules
     ) -> None:
         self.known, self.channels, self.rules = known, channels, rules
         self.missing = missing if rules.missing == "direction" else np.zeros_like(missing)
@@ -214,15 +219,15 @@ class _Search:
         self.is_heuristic = np.zeros(len(known), bool)
 
     def best(self) -> tuple[HostArray, HostArray, HostArray]:
-        """Score, levels of child 0, and whether it takes missing values, for each node."""
-        n_nodes, n_levels = self.is_present.shape
+        """Score, categories of child 0, and whether it takes missing values, for each node."""
+        n_nodes, n_categories = self.is_present.shape
         score = np.full(n_nodes, NO_SPLIT)
-        is_left = np.zeros((n_nodes, n_levels), bool)
+        is_left = np.zeros((n_nodes, n_categories), bool)
         side = np.zeros(n_nodes, np.int64)
         for nodes, method in self._methods():
             part = self._of(nodes)
             score[nodes], is_left[nodes], side[nodes] = part._search(method)
-        # A subset and its complement are one split; child 0 has the first level.
+        # A subset and its complement are one split; child 0 has the first category.
         first = self.is_present.argmax(axis=1)
         swaps = ~is_left[np.arange(n_nodes), first] & (score > NO_SPLIT)
         is_left[swaps] = self.is_present[swaps] & ~is_left[swaps]
@@ -273,30 +278,30 @@ class _Search:
     # Each finds scores and subsets, with `extra` sums in child 0.
 
     def _exact(self, extra: HostArray) -> Candidates:
-        n_nodes, n_levels = self.is_present.shape
-        score, is_left = np.full(n_nodes, NO_SPLIT), np.zeros((n_nodes, n_levels), bool)
+        n_nodes, n_categories = self.is_present.shape
+        score, is_left = np.full(n_nodes, NO_SPLIT), np.zeros((n_nodes, n_categories), bool)
         n_present = self.is_present.sum(axis=1)
         for n in np.unique(n_present).tolist():
             alike = np.flatnonzero(n_present == n)
             step = max(1, (SUMS_AT_ONCE >> max(0, n - 1)) // self.channels.n)
             for first in range(0, len(alike), step):
                 nodes = alike[first : first + step]
-                level = np.nonzero(self.is_present[nodes])[1].reshape(-1, n)
-                own = np.take_along_axis(self.known[nodes], level[:, :, None], axis=1)
+                category = np.nonzero(self.is_present[nodes])[1].reshape(-1, n)
+                own = np.take_along_axis(self.known[nodes], category[:, :, None], axis=1)
                 found, subset = self._all_subsets(own, extra[nodes], self.total[nodes])
                 bits = subset[:, None] >> np.arange(max(n - 1, 0)) & 1 > 0
                 chosen = np.concatenate([np.ones((len(nodes), min(n, 1)), bool), bits], axis=1)
                 score[nodes] = found
-                is_left[nodes[:, None], level] = chosen
+                is_left[nodes[:, None], category] = chosen
         return score, is_left
 
     def _all_subsets(
         self, own: HostArray, extra: HostArray, total: HostArray
     ) -> tuple[HostArray, HostArray]:
-        """Best score and subset of levels 1, 2, ... that join level 0; each is one addition."""
+        """The best score and subset of categories that join category 0; each is one addition."""
         left = extra[:, None] + own[:, :1].sum(axis=1, keepdims=True)
-        for level in range(1, own.shape[1]):
-            left = np.concatenate([left, left + own[:, level : level + 1]], axis=1)
+        for category in range(1, own.shape[1]):
+            left = np.concatenate([left, left + own[:, category : category + 1]], axis=1)
         return self._first_best(left, total)
 
     def _ordered(self, extra: HostArray) -> Candidates:
@@ -309,7 +314,7 @@ class _Search:
         return self._cuts(self._component(), extra)
 
     def _component(self) -> HostArray:
-        """The first principal component of class shares, or of means, at each level."""
+        """The first principal component of class shares, or of means, at each category."""
         weight = self.channels.weight_of(self.known).astype(np.float64)
         some = np.where(weight > 0.0, weight, 1.0)[:, :, None]
         whole = np.maximum(self.channels.weight_of(self.known).sum(axis=1), 1).astype(np.float64)
@@ -333,7 +338,7 @@ class _Search:
         return in_turn(apart * direction[:, None])
 
     def _cuts(self, key: HostArray, extra: HostArray) -> Candidates:
-        """The best cut of the levels in the order of a key."""
+        """The best cut of the categories in the order of a key."""
         order = np.argsort(np.where(self.is_present, key, np.inf), axis=1, kind="stable")
         own = np.take_along_axis(self.known, order[:, :, None], axis=1)
         left = extra[:, None] + np.cumsum(own, axis=1)
@@ -344,7 +349,7 @@ class _Search:
         return score, (rank <= last[:, None]) & self.is_present
 
     def _greedy(self, extra: HostArray) -> Candidates:
-        """For each class, or for the rarer of two: collect levels that have much of it."""
+        """For each class, or for the rarer of two: collect categories that have much of it."""
         if not self.channels.is_classes:
             raise ValueError("the greedy search is for classes")
         total = self.known.sum(axis=1)[:, self.channels.scored]
@@ -366,27 +371,27 @@ class _Search:
     def _collect(
         self, wanted: HostArray, least_share: float | HostArray, extra: HostArray
     ) -> Candidates:
-        """Move levels to child 0, each time the best of the next few; the best state wins."""
-        n_nodes, n_levels = self.is_present.shape
+        """Move categories to child 0, each time the best of the next few; the best state wins."""
+        n_nodes, n_categories = self.is_present.shape
         nodes = np.arange(n_nodes)
         weight = np.maximum(self.channels.weight_of(self.known), 1)
-        share = self.known[nodes[:, None], np.arange(n_levels), wanted[:, None]] / weight
+        share = self.known[nodes[:, None], np.arange(n_categories), wanted[:, None]] / weight
         order = np.argsort(np.where(self.is_present, -share, np.inf), axis=1, kind="stable")
         own = np.take_along_axis(self.known, order[:, :, None], axis=1)
         share = np.take_along_axis(share, order, axis=1)
         is_open = np.take_along_axis(self.is_present, order, axis=1)
         left = extra.copy()
-        taken = np.zeros((n_nodes, n_levels), bool)
-        score, best = np.full(n_nodes, NO_SPLIT), np.zeros((n_nodes, n_levels), bool)
-        for step in range(n_levels):
+        taken = np.zeros((n_nodes, n_categories), bool)
+        score, best = np.full(n_nodes, NO_SPLIT), np.zeros((n_nodes, n_categories), bool)
+        for step in range(n_categories):
             is_next = is_open & (np.cumsum(is_open, axis=1) <= self.rules.list_length)
-            if step:  # the first level is taken whatever its share: a node needs a candidate
+            if step:  # the first category is taken whatever its share: a node needs a candidate
                 is_next &= share >= least_share
             if not is_next.any():
                 break
             found, at = self._first_best(left[:, None] + own, self.total, is_next)
             moves = np.asarray(is_next.any(axis=1))
-            # Where no state is admissible yet, go on with the first level in line.
+            # Where no state is admissible yet, go on with the first category in line.
             at = np.where(np.isfinite(found), at, is_next.argmax(axis=1))
             left = np.where(moves[:, None], left + own[nodes, at], left)
             is_open[nodes[moves], at[moves]] = False

@@ -10,7 +10,7 @@ channel
     class; regression trees have the weight, then a channel an output. Weighted rows add a last
     channel that counts rows.
 slot
-    The number of a child below its node. A threshold has children 0 and 1; a test of levels may
+    The number of a child below its node. A threshold has children 0 and 1; a test of categories may
     have more. STAY in its place keeps rows at the node.
 Values, Data, Rows, Hist, RawScores
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
@@ -60,7 +60,7 @@ NO_SPLIT = -np.inf  # score of a node without an admissible split
 
 
 @dataclass(frozen=True)
-class LevelRules:
+class CategoryRules:
     """How nominal features are split."""
 
     criterion: Criterion
@@ -68,12 +68,15 @@ class LevelRules:
     min_weight: int
     is_multiway: bool = False
     method: str = "auto"  # or exact, ordered, principal, greedy
-    most_exact: int = 10  # levels of a node up to which `auto` tries all subsets of many classes
-    list_length: int = 8  # levels that `greedy` looks at in each step
+    most_exact: int = (
+        10  # categories of a node up to which `auto` tries all subsets of many classes
+    )
+    list_length: int = 8  # categories that `greedy` looks at in each step
     missing: str = "direction"  # or category, known
-    ridge: float = 0.0  # added to the weights of levels and of children
-    # Levels with fewer rows in a node, or with less weight where rows are hidden, are one together
-    # there, and with them go levels that the node has not. Only where subsets are searched.
+    ridge: float = 0.0  # added to the weights of categories and of children
+    # Categories with fewer rows in a node, or with less weight where rows are hidden, are one
+    # together there, and with them go categories that the node has not. Only where subsets are
+    # searched.
     min_category: int = 1
 
 
@@ -93,7 +96,7 @@ class Search:
     most_least_weight: int = 0
     ridge: float = 0.0  # added to the weight of each child where a split is scored
     # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
-    levels: Sequence[tuple[LevelRules, HostArray]] = ()
+    categories: Sequence[tuple[CategoryRules, HostArray]] = ()
     is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
 
 
@@ -122,7 +125,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class LevelSplits:
+class CategorySplits:
     """The best split of each pair."""
 
     score: HostArray  # (pairs,) NO_SPLIT where none is admissible
@@ -357,10 +360,10 @@ class Backend(Core, Protocol):
         """
         ...
 
-    def split_levels(
-        self, hist: Hist, place: HostArray, feature: HostArray, rules: LevelRules
-    ) -> LevelSplits:
-        """The best splits of nominal features of nodes, as `backends.levels` finds them."""
+    def split_categories(
+        self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
+        """The best splits of nominal features of nodes, as `backends.categories` finds them."""
         ...
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:

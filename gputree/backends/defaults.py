@@ -20,14 +20,14 @@ from gputree.backends.array import predict as array_predict
 from gputree.backends.array.libraries import Library, NumpyLibrary
 from gputree.backends.array.rate import Rating
 from gputree.backends.array.split import Scanner
-from gputree.backends.categories import split_levels, tables_of
+from gputree.backends.categories import split_categories, tables_of
 from gputree.backends.contract import (
+    CategoryRules,
+    CategorySplits,
     Core,
     Data,
     Hist,
     Item,
-    LevelRules,
-    LevelSplits,
     Moves,
     Rates,
     RawScores,
@@ -45,7 +45,7 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels
-from gputree.dtypes import MISSING_LEVEL, OUTSIDE, STAY, SUM, Array, HostArray
+from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
 from gputree.runs import owners, spread_out
 from gputree.tree.stack import Stack
@@ -130,11 +130,11 @@ class Defaults(Core):
         rating = Rating(_NUMPY, formulas.HOST, sums.bins, sums.channels, search)
         return rating.of_sums(sums.array)
 
-    def split_levels(
-        self, hist: Hist, place: HostArray, feature: HostArray, rules: LevelRules
-    ) -> LevelSplits:
+    def split_categories(
+        self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
         tables = tables_of(hist.bins, self.cells(hist, place, feature), feature)
-        return split_levels(tables, hist.channels, rules)
+        return split_categories(tables, hist.channels, rules)
 
     # Boosting.
 
@@ -257,11 +257,13 @@ class Defaults(Core):
         return array_predict.walk(self._lib, plan, table.n_rows, read)
 
     def _values(self, column: Column) -> Array:
-        """The values of a column as floats: numbers, or level numbers, NaN where missing."""
-        if column.levels is None:
+        """The values of a column as floats: numbers, or category numbers, NaN where missing."""
+        if column.categories is None:
             return self._lib.adopt(dense(column.values))
-        level = np.asarray(column.values)
-        return self._put(np.where(level == MISSING_LEVEL, np.nan, level).astype(np.float32))
+        category = np.asarray(column.values)
+        return self._put(
+            np.where(category == MISSING_CATEGORY, np.nan, category).astype(np.float32)
+        )
 
     def _put(self, array: HostArray) -> Array:
         return self._lib.from_host(array)

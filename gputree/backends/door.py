@@ -21,7 +21,7 @@ class Needs:
     """What trees take for granted of a table."""
 
     n_features: int  # at least
-    most_levels: dict[int, int]  # by feature: how many numbers of levels may be looked up
+    most_categories: dict[int, int]  # by feature: how many numbers of categories may be looked up
 
 
 # Kept as long as the trees are, which predict many times and never change.
@@ -70,10 +70,10 @@ def _needs(tree: Tree) -> Needs:
     is_right &= ~inner | ((tree.feature >= 0) & ((missing < n) | (missing == STAY)))
     if not is_right.all():
         raise ValueError(f"node {int(is_right.argmin())} of a tree leads out of the tree")
-    return Needs(int(tree.feature.max(initial=-1)) + 1, _most_levels(tree, inner))
+    return Needs(int(tree.feature.max(initial=-1)) + 1, _most_categories(tree, inner))
 
 
-def _most_levels(tree: Tree, inner: HostArray) -> dict[int, int]:
+def _most_categories(tree: Tree, inner: HostArray) -> dict[int, int]:
     by_list = np.flatnonzero(inner & (tree.category_start >= 0))
     feature, start = tree.feature[by_list], tree.category_start[by_list].astype(np.int64)
     n_entries = min(len(tree.category), len(tree.category_slot))
@@ -88,19 +88,19 @@ def _most_levels(tree: Tree, inner: HostArray) -> dict[int, int]:
 
 
 def _joined(every: Iterable[Needs]) -> Needs:
-    n_features, most_levels = 0, dict[int, int]()
+    n_features, most_categories = 0, dict[int, int]()
     for needs in every:
         n_features = max(n_features, needs.n_features)
-        for feature, most in needs.most_levels.items():
-            most_levels[feature] = min(most, most_levels.get(feature, most))
-    return Needs(n_features, most_levels)
+        for feature, most in needs.most_categories.items():
+            most_categories[feature] = min(most, most_categories.get(feature, most))
+    return Needs(n_features, most_categories)
 
 
 def _check_table(needs: Needs, table: Table) -> None:
     if table.n_features < needs.n_features:
         raise ValueError(f"a tree tests column {needs.n_features - 1} of {table.n_features}")
-    for feature, most in needs.most_levels.items():
-        levels = table.columns[feature].levels
-        # One more: the number of a level that nobody has seen at fit.
-        if levels is None or len(levels) + 1 > most:
-            raise ValueError(f"a tree does not know all levels of column {feature}")
+    for feature, most in needs.most_categories.items():
+        categories = table.columns[feature].categories
+        # One more: the number of a category that nobody has seen at fit.
+        if categories is None or len(categories) + 1 > most:
+            raise ValueError(f"a tree does not know all categories of column {feature}")

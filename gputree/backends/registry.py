@@ -40,7 +40,7 @@ COLD_WALKS = 2_000_000
 # tables loads kernels, and one that ends soon after has spent about twice the time it needed.
 KEPT_CELLS = 500_000
 KEPT_WALKS = 1_000_000
-LEVEL_CELLS = 10  # cells of numbers that take NumPy as long as one of categories
+CATEGORY_CELLS = 10  # cells of numbers that take NumPy as long as one of categories
 # Walks that NumPy makes while the kernels of predictions are loaded, and nothing else: those of a
 # single tree, and those of many.
 TREE_WALKS = 2_000
@@ -74,7 +74,7 @@ def choose(
     *,
     n_jobs: int | None = None,
     n_cells: int = 0,
-    n_level_cells: int = 0,
+    n_category_cells: int = 0,
     n_trees: int = 1,
     n_walks: int | None = None,
     data_on: int | None = None,
@@ -103,7 +103,7 @@ def choose(
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
             return Choice(_open("cuda", "cuda:0", n_threads), reason)
     if n_walks is None:
-        name, reason = _for_fit(n_cells, n_level_cells, n_trees)
+        name, reason = _for_fit(n_cells, n_category_cells, n_trees)
     else:
         name, reason = _for_walks(n_walks, n_trees)
     return Choice(_open(name, "cpu", n_threads), f"{reason}; {no_gpu}")
@@ -129,12 +129,12 @@ def thread_count(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _for_fit(n_cells: int, n_level_cells: int, n_trees: int) -> tuple[str, str]:
+def _for_fit(n_cells: int, n_category_cells: int, n_trees: int) -> tuple[str, str]:
     """NumPy for little work; compiled kernels once they pay for being loaded."""
-    amount = (n_cells + (LEVEL_CELLS - 1) * n_level_cells) * n_trees
+    amount = (n_cells + (CATEGORY_CELLS - 1) * n_category_cells) * n_trees
     work = f"{n_cells:,} cells"
-    if n_level_cells:
-        work += f", {n_level_cells:,} of them of categories,"
+    if n_category_cells:
+        work += f", {n_category_cells:,} of them of categories,"
     if n_trees > 1:
         work += f" in {n_trees:,} trees"
     if "gputree.backends.cpu.backend" in sys.modules:

@@ -20,8 +20,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class LevelLists:
-    """Where codes go at nodes that test levels: each node lists some, and all others go one way."""
+class CategoryLists:
+    """Where codes go at nodes that test categories: a node lists some, all others go one way."""
 
     node: HostArray  # (lists,)
     n: HostArray  # (lists,) how many codes are listed
@@ -45,20 +45,20 @@ class Whole:
     score: HostArray
     sums: HostArray  # (nodes, channels)
     rows: Any  # Rows, each at its last node
-    levels: LevelLists | None = None  # of the nodes that test some
+    categories: CategoryLists | None = None  # of the nodes that test some
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
     threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
 
 
 @dataclass(frozen=True)
-class BoostLevels:
+class BoostCategories:
     """How trees of a boosted model split nominal features into two groups; (features,) each.
 
     As `ordered` does, with ridges in the units of the loss.
     """
 
-    n_levels: HostArray  # how many codes are levels; where missing values are one, all are
-    min_rows: HostArray  # see `min_category` of LevelRules
+    n_categories: HostArray  # how many codes are categories; where missing values are one, all are
+    min_rows: HostArray  # see `min_category` of CategoryRules
     ridge: HostArray
 
 
@@ -77,7 +77,7 @@ class BoostRules:
     ridge: float
     n_drawn: int  # see Search
     budget: int  # bytes of histograms; never changes a tree
-    levels: BoostLevels | None = None  # where some features are nominal
+    categories: BoostCategories | None = None  # where some features are nominal
 
 
 @dataclass(frozen=True)
@@ -96,4 +96,4 @@ class Boosted:
     worth: HostArray  # what the split gains, 0 at a leaf
     step: HostArray  # what the node adds to a prediction
     peak_bytes: int  # the most that sums of nodes took at once
-    levels: LevelLists | None = None  # of nodes that test some, numbered over all trees
+    categories: CategoryLists | None = None  # of nodes that test some, numbered over all trees

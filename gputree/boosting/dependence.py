@@ -71,7 +71,7 @@ def introduce(kind: type) -> None:
 
 
 def read_grid(grid: Any, columns: Sequence[int], schema: Schema) -> dict[int, HostArray]:
-    """The values, or the numbers of levels, of each column that a grid varies."""
+    """The values, or the numbers of categories, of each column that a grid varies."""
     points = np.asarray(grid)
     return {
         at: np.asarray(known_column(host_cells(points[:, place]), schema, at).values)

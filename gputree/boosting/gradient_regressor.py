@@ -103,9 +103,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
         categories, and for one in others.
     missing : {'direction', 'category'}, default='direction'
-        Missing values go to the side that lowers the loss more, or are a level of their own.
+        Missing values go to the side that lowers the loss more, or are a category of their own.
     unknown_category : {'missing', 'error'}, default='missing'
-        What becomes of levels that were not seen at fit, as in `DecisionTreeRegressor`.
+        What becomes of categories that were not seen at fit, as in `DecisionTreeRegressor`.
     max_bins : int, default=255
         The most bins a feature is cut into.
     warm_start : bool, default=False

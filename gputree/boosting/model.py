@@ -42,7 +42,9 @@ from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
 MOST_ROWS = 2**30  # sums of gradients have 31 bits, and every row needs some of them
-LEVEL_RIDGE = 10.0  # groups of many levels are chosen from many, and need more to be believed
+CATEGORY_RIDGE = (
+    10.0  # groups of many categories are chosen from many, and need more to be believed
+)
 
 
 class GradientBoosting(Recursion, Stopping):
@@ -363,7 +365,7 @@ class GradientBoosting(Recursion, Stopping):
             min_child_weight=run.weighed(float(self.min_child_weight) / bend),
             min_gain=self._min_gain(run, inside) * bend,
             ridge=run.weighed(float(self.l2_regularization) / bend),
-            level_ridge=run.weighed(LEVEL_RIDGE / bend),
+            category_ridge=run.weighed(CATEGORY_RIDGE / bend),
             min_rows_category=growing.rules.min_category,
             most_whole=growing.rules.most_whole,
             row_share=float(self.subsample),

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, LevelRules, RawScores, Rows
-from gputree.backends.whole import BoostLevels, BoostRules
+from gputree.backends.contract import Backend, CategoryRules, Data, RawScores, Rows
+from gputree.backends.whole import BoostCategories, BoostRules
 from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
@@ -54,7 +54,7 @@ class Recipe:
     min_child_weight: float = 1.0
     min_gain: float = 0.0
     ridge: float = 0.0
-    level_ridge: float = 0.0
+    category_ridge: float = 0.0
     min_rows_category: int = 1
     most_whole: int = 0  # see Rules
     row_share: float = 1.0
@@ -127,7 +127,7 @@ class Rounds:
             ridge=recipe.ridge,
             n_drawn=n_features if recipe.n_drawn is None else min(recipe.n_drawn, n_features),
             budget=recipe.budget,
-            levels=self._levels(),
+            categories=self._categories(),
         )
         numbers = np.arange(number, number + n_rounds)
         tree = (numbers[:, None] * SPAN + np.arange(self.n_outputs)).ravel()
@@ -147,26 +147,26 @@ class Rounds:
         self.peak_bytes = max(self.peak_bytes, held)
         return finish_rounds(found, self.bins, recipe.finish, recipe.weight_exponent)
 
-    def _levels(self) -> BoostLevels | None:
+    def _categories(self) -> BoostCategories | None:
         """How trees split nominal features; None where there are none."""
         recipe, bins = self.recipe, self.bins
         if not bins.is_nominal.any():
             return None
-        levels = LevelRules(
+        categories = CategoryRules(
             criterion=SQUARED_ERROR,
             min_rows=recipe.min_rows_leaf,
             min_weight=0,
             missing=recipe.missing,
-            ridge=recipe.ridge + recipe.level_ridge,
+            ridge=recipe.ridge + recipe.category_ridge,
             min_category=recipe.min_rows_category,
         )
-        n_levels = bins.n_values.copy()
-        min_rows, ridge = np.ones(len(n_levels), np.int64), np.zeros(len(n_levels))
+        n_categories = bins.n_values.copy()
+        min_rows, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
         if recipe.missing == "category":
-            n_levels[bins.is_nominal] = bins.n_codes[bins.is_nominal]
-        for rules, is_alike in alike(levels, bins, recipe.ridge, recipe.most_whole):
+            n_categories[bins.is_nominal] = bins.n_codes[bins.is_nominal]
+        for rules, is_alike in alike(categories, bins, recipe.ridge, recipe.most_whole):
             min_rows[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
-        return BoostLevels(n_levels, min_rows, ridge)
+        return BoostCategories(n_categories, min_rows, ridge)
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
@@ -254,7 +254,7 @@ class Rounds:
             missing=recipe.missing,
             subset_method=recipe.subset_method,
             ridge=_shifted(recipe.ridge, shift, MOST_RIDGE),
-            level_ridge=_shifted(recipe.ridge + recipe.level_ridge, shift, MOST_RIDGE),
+            category_ridge=_shifted(recipe.ridge + recipe.category_ridge, shift, MOST_RIDGE),
             min_category=self._min_category(gradients),
             most_whole=recipe.most_whole,
             columns=None if columns is None else columns[0],

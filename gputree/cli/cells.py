@@ -13,7 +13,7 @@ NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)\s*$"
 
 
 def type_name(column: Any) -> str:
-    """What a column holds: number, truth, text, levels, nothing, time or other."""
+    """What a column holds: number, truth, text, categories, nothing, time or other."""
     from pyarrow import types
 
     dtype = column.type
@@ -103,12 +103,12 @@ def as_numbers(column: Any) -> Any:
     return compute.utf8_trim_whitespace(kept).cast(pyarrow.float64())
 
 
-def as_levels(column: Any, levels: list[Any], *, ordered: bool) -> Any:
-    """A column with declared levels; other values are null."""
+def as_categories(column: Any, categories: list[Any], *, ordered: bool) -> Any:
+    """A column with declared categories; other values are null."""
     import pyarrow
     from pyarrow import compute
 
     column = decoded(column).combine_chunks()
-    declared = pyarrow.array(levels, column.type)
+    declared = pyarrow.array(categories, column.type)
     index = compute.index_in(column, value_set=declared)
     return pyarrow.DictionaryArray.from_arrays(index, declared, ordered=ordered)

@@ -62,14 +62,14 @@ def read_ordered(given: Sequence[str]) -> dict[str, list[str]]:
     """COL=low,mid,high."""
     found = {}
     for each in given:
-        name, sign, levels = each.partition("=")
-        parts = [level.strip() for level in levels.split(",")]
+        name, sign, categories = each.partition("=")
+        parts = [category.strip() for category in categories.split(",")]
         if not (sign and name and len(parts) > 1 and all(parts)):
             raise ValueError(
                 f"--ordered {each}: COLUMN=LOWEST,...,HIGHEST is needed, such as size=small,large"
             )
         if len(set(parts)) < len(parts):
-            raise ValueError(f"--ordered {each} names a level twice; name each once")
+            raise ValueError(f"--ordered {each} names a category twice; name each once")
         found[name.strip()] = parts
     return found
 
@@ -120,7 +120,7 @@ def _found(source: Source, name: str, column: Any) -> Told:
     if what == "text":
         if source.is_inferred:
             _refuse_mixed(source, name, column)
-        return _category(name, column, f"it holds text, {count(n_distinct, 'level')}")
+        return _category(name, column, f"it holds text, {count(n_distinct, 'category')}")
     if what == "truth":
         return _category(name, cells.as_text(column), "it holds true and false")
     if column.type.ordered:
@@ -156,7 +156,9 @@ def _category(name: str, column: Any, why: str) -> Told:
         column = cells.as_text(column)
     if what == "levels":
         return Told(name, CATEGORY, why, column)
-    return Told(name, CATEGORY, why, cells.as_levels(column, cells.distinct(column), ordered=False))
+    return Told(
+        name, CATEGORY, why, cells.as_categories(column, cells.distinct(column), ordered=False)
+    )
 
 
 def _number(source: Source, name: str, column: Any) -> Told:
@@ -173,25 +175,25 @@ def _number(source: Source, name: str, column: Any) -> Told:
     return Told(name, NUMBER, why, numbers)
 
 
-def _ordered(source: Source, name: str, levels: list[str]) -> Told:
+def _ordered(source: Source, name: str, categories: list[str]) -> Told:
     column = source.table[name]
-    declared: list[Any] = list(levels)
+    declared: list[Any] = list(categories)
     if cells.type_name(cells.decoded(column)) == "number":
-        declared = [read_value(level) for level in levels]
+        declared = [read_value(category) for category in categories]
     else:
         column = cells.as_text(column)
     try:
-        leveled = cells.as_levels(column, declared, ordered=True)
+        leveled = cells.as_categories(column, declared, ordered=True)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"--ordered {name}: {', '.join(levels)} are not its values") from error
+        raise ValueError(f"--ordered {name}: {', '.join(categories)} are not its values") from error
     unknown = cells.missing(leveled) & ~cells.missing(column)
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
             f"--ordered {name}: {column[row].as_py()!r:.40} {source.place(row)} of {source.name} "
-            f"is not among {', '.join(levels)}; add it in its place"
+            f"is not among {', '.join(categories)}; add it in its place"
         )
-    return Told(name, ORDERED, f"as --ordered says: {' < '.join(levels)}", leveled)
+    return Told(name, ORDERED, f"as --ordered says: {' < '.join(categories)}", leveled)
 
 
 # What is printed

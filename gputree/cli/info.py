@@ -12,7 +12,7 @@ import click
 from gputree.cli.options import TableName, documented, encoding_option, output_of
 from gputree.cli.output import Output, count, fact, listed
 
-FEW_LEVELS, MOST_LEVELS = 5, 20  # of a table's column: in text, and in JSON
+FEW_CATEGORIES, MOST_CATEGORIES = 5, 20  # of a table's column: in text, and in JSON
 MODEL_MAGIC = b"gputree\n"  # how model files begin; a test compares it with gputree.tree.store
 
 EXAMPLES = """\
@@ -59,11 +59,11 @@ def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
         {
             "name": name,
             "kind": {0: "number", 1: "ordered", 2: "category"}[int(kind)],
-            "levels": None if levels is None else list(levels),
+            "levels": None if categories is None else list(categories),
             "has_missing": bool(has_missing),
         }
-        for name, kind, levels, has_missing in zip(
-            schema.names, schema.kinds, schema.levels, schema.has_missing, strict=True
+        for name, kind, categories, has_missing in zip(
+            schema.names, schema.kinds, schema.categories, schema.has_missing, strict=True
         )
     ]
     parameters = model.get_params(deep=False)
@@ -92,13 +92,13 @@ def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
 
 
 def _kind_text(column: dict[str, Any]) -> str:
-    levels, kind = column["levels"], str(column["kind"])
-    if levels is None:
+    categories, kind = column["levels"], str(column["kind"])
+    if categories is None:
         return kind
     between = " < " if kind == "ordered" else ", "
-    shown = between.join(str(level) for level in levels[:8])
-    more = f", ... {len(levels) - 8:,} more" if len(levels) > 8 else ""
-    return f"{kind} of {count(len(levels), 'level')} ({shown}{more})"
+    shown = between.join(str(category) for category in categories[:8])
+    more = f", ... {len(categories) - 8:,} more" if len(categories) > 8 else ""
+    return f"{kind} of {count(len(categories), 'category')} ({shown}{more})"
 
 
 def _changed(model: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _kind(source: Any, name: str) -> tuple[str, str]:
 
 
 def _values(column: Any) -> dict[str, Any]:
-    """The range of numbers, or the levels of others."""
+    """The range of numbers, or the categories of others."""
     from gputree.cli import cells
 
     what = cells.type_name(column)
@@ -164,7 +164,7 @@ def _values(column: Any) -> dict[str, Any]:
         both = compute.min_max(column).as_py()
         found |= {"min": both["min"], "max": both["max"]}
     else:
-        found["levels"] = cells.distinct(column)[:MOST_LEVELS]
+        found["levels"] = cells.distinct(column)[:MOST_CATEGORIES]
     return found
 
 
@@ -176,8 +176,8 @@ def _told_text(column: dict[str, Any]) -> str:
         )
         parts.append(f"{low} to {high}")
     elif column.get("levels"):
-        more = column["n_distinct"] - FEW_LEVELS
-        shown = ", ".join(str(level) for level in column["levels"][:FEW_LEVELS])
+        more = column["n_distinct"] - FEW_CATEGORIES
+        shown = ", ".join(str(category) for category in column["levels"][:FEW_CATEGORIES])
         parts.append(shown + (f", ... {more:,} more" if more > 0 else ""))
     if column["n_missing"]:
         parts.append(f"{column['n_missing']:,} missing")

@@ -63,7 +63,8 @@ def fact(name: str, value: object) -> str:
 
 def count(n: int, noun: str) -> str:
     """So many of something."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else many}"
 
 
 def a(noun: object) -> str:

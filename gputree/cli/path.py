@@ -28,7 +28,7 @@ def sentences(model: Any, X: Any, numbers: list[int]) -> list[str]:
             for number, at in zip(numbers, model.apply(X).tolist(), strict=True)
         ]
     tree, schema = model.nodes_, model.schema_
-    branches = Branches(tree, schema.names, schema.levels, DECIMALS, schema.has_missing)
+    branches = Branches(tree, schema.names, schema.categories, DECIMALS, schema.has_missing)
     classes = [str(label) for label in model.classes_] if hasattr(model, "classes_") else None
     answers = Answers(tree, classes)
     return [

@@ -88,8 +88,8 @@ def known_rows(model: Any, source: Source, output: Output, target: str | None = 
     schema = schema_of(model)
     names = _names(model, source, schema.names, output, target)
     columns = [
-        _column(source, name, kind, levels)
-        for name, kind, levels in zip(names, schema.kinds, schema.levels, strict=True)
+        _column(source, name, kind, categories)
+        for name, kind, categories in zip(names, schema.kinds, schema.categories, strict=True)
     ]
     unused = [name for name in source.names if name not in names]
     return Known(source, model, _input(model, schema.names, columns), unused)
@@ -123,27 +123,29 @@ def _names(
     )
 
 
-def _column(source: Source, name: str, kind: Any, levels: Any) -> Any:
+def _column(source: Source, name: str, kind: Any, categories: Any) -> Any:
     """A column in the type that it had in training."""
     column = source.table[name]
-    if levels is None:
+    if categories is None:
         return _numbers(source, name, column)
-    column = _typed(column, levels)
-    # Values that are new come after the levels: the model knows what to do with them.
-    known = set(levels)
+    column = _typed(column, categories)
+    # Values that are new come after the categories: the model knows what to do with them.
+    known = set(categories)
     new = [value for value in cells.distinct(column) if value not in known]
-    return cells.as_levels(column, [*levels, *new], ordered=kind.name == "ORDINAL")
+    return cells.as_categories(column, [*categories, *new], ordered=kind.name == "ORDINAL")
 
 
-def _typed(column: Any, levels: tuple[Any, ...]) -> Any:
-    """Cells that can be compared with the levels."""
+def _typed(column: Any, categories: tuple[Any, ...]) -> Any:
+    """Cells that can be compared with the categories."""
     what = cells.type_name(cells.decoded(column))
-    if all(isinstance(level, str) for level in levels):
+    if all(isinstance(category, str) for category in categories):
         return cells.as_text(column)
-    if all(isinstance(level, bool) for level in levels):
+    if all(isinstance(category, bool) for category in categories):
         return column if what == "truth" else cells.as_text(column).cast("bool")
     numbers = cells.as_numbers(column)
-    return numbers.cast("float64") if any(isinstance(each, float) for each in levels) else numbers
+    return (
+        numbers.cast("float64") if any(isinstance(each, float) for each in categories) else numbers
+    )
 
 
 def _numbers(source: Source, name: str, column: Any) -> Any:

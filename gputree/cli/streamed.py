@@ -86,7 +86,7 @@ def _source(options: dict[str, Any]) -> Source:
             "file to score"
         )
     if options["ordered"]:
-        raise ValueError("--stream cannot order levels; leave --ordered out, or write Parquet")
+        raise ValueError("--stream cannot order categories; leave --ordered out, or write Parquet")
     file = open_files(path, encoding=options["encoding"])
     return Source(
         str(path),
@@ -160,22 +160,26 @@ def _refuse_mixed(source: Source, data: Any, wished: Sequence[str]) -> None:
     """The same as for a whole table, told from the distinct values of a column."""
     if not source.is_inferred:
         return
-    for name, levels in zip(data.schema.names, data.schema.levels, strict=True):
-        if levels is None or name in wished:
+    for name, categories in zip(data.schema.names, data.schema.categories, strict=True):
+        if categories is None or name in wished:
             continue
-        words = [level for level in levels if not re.match(NUMBER, str(level), re.IGNORECASE)]
-        if 0 < len(words) <= len(levels) - len(words):
+        words = [
+            category
+            for category in categories
+            if not re.match(NUMBER, str(category), re.IGNORECASE)
+        ]
+        if 0 < len(words) <= len(categories) - len(words):
             raise ValueError(
                 f"{source.name}: column {name!r} mixes numbers and text: {words[0]!r:.40}, beside "
-                f"{count(len(levels) - len(words), 'number')}; correct it, or give --category "
+                f"{count(len(categories) - len(words), 'number')}; correct it, or give --category "
                 f"{name} or --ignore {name}"
             )
 
 
 def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
     """Too late to leave a column out, but not to tell of it."""
-    for name, levels in zip(data.schema.names, data.schema.levels, strict=True):
-        if levels is not None and len(levels) == data.n_rows:
+    for name, categories in zip(data.schema.names, data.schema.categories, strict=True):
+        if categories is not None and len(categories) == data.n_rows:
             output.note(f"all values of {name} differ, as those of an id do; see --ignore")
 
 

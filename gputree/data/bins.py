@@ -1,4 +1,4 @@
-"""Which values share a code: cuts of numeric features, levels of categories.
+"""Which values share a code: cuts of numeric features, categories of categories.
 
 Knows nothing of how cuts are found (`cuts` does) nor of arrays on devices.
 """
@@ -33,7 +33,7 @@ class FeatureBins:
 
     name: str
     kind: Kind
-    levels: tuple[Any, ...] | None
+    categories: tuple[Any, ...] | None
     below: HostArray  # (cuts,) largest training value under each cut
     above: HostArray  # (cuts,) smallest training value over each cut
     has_missing: bool

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gputree.dtypes import LEVEL, MISSING_LEVEL, HostArray
+from gputree.dtypes import CATEGORY_NUMBER, MISSING_CATEGORY, HostArray
 
 _TEXT = (str, bytes)
 _TIME = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
@@ -28,11 +28,11 @@ OTHER_PROBLEM = (
 
 @dataclass(frozen=True)
 class Categories:
-    """A column of numbered levels."""
+    """A column of numbered categories."""
 
     dtype: str  # as the user's library writes it
-    number: HostArray  # (rows,) LEVEL, MISSING_LEVEL where missing
-    levels: tuple[Any, ...]  # distinct plain Python values
+    number: HostArray  # (rows,) CATEGORY_NUMBER, MISSING_CATEGORY where missing
+    categories: tuple[Any, ...]  # distinct plain Python values
     ordered: bool
 
 
@@ -69,18 +69,18 @@ class Values:
         return np.where(self.known, number, number.dtype.type(np.nan))
 
     def distinct(self) -> Categories:
-        """The distinct values as levels, in no promised order."""
+        """The distinct values as categories, in no promised order."""
         known = self.known_rows()
-        number = np.full(len(known), MISSING_LEVEL, dtype=LEVEL)
+        number = np.full(len(known), MISSING_CATEGORY, dtype=CATEGORY_NUMBER)
         if self.values.dtype == object:  # a hash accepts types that cannot be compared
             values = self.values[known].tolist()
             place = {value: rank for rank, value in enumerate(dict.fromkeys(values))}
             number[known] = [place[value] for value in values]
-            levels = plain(place)
+            categories = plain(place)
         else:
-            level, number[known] = np.unique(self.values[known], return_inverse=True)
-            levels = tuple(level.tolist())
-        return Categories(self.dtype, number, levels, ordered=False)
+            category, number[known] = np.unique(self.values[known], return_inverse=True)
+            categories = tuple(category.tolist())
+        return Categories(self.dtype, number, categories, ordered=False)
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,16 @@ def real_dtype(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
 
 
 def renumber(number: HostArray, target: list[int]) -> HostArray:
-    """Replace each level number by its target; missing stays missing."""
-    # MISSING_LEVEL is -1, so it picks the entry appended at the end.
-    return np.array([*target, MISSING_LEVEL], dtype=LEVEL)[number]
+    """Replace each category number by its target; missing stays missing."""
+    # MISSING_CATEGORY is -1, so it picks the entry appended at the end.
+    return np.array([*target, MISSING_CATEGORY], dtype=CATEGORY_NUMBER)[number]
 
 
-def plain(levels: Iterable[Any]) -> tuple[Any, ...]:
-    """Levels as Python values, so that they compare and are stored alike everywhere."""
-    return tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
+def plain(categories: Iterable[Any]) -> tuple[Any, ...]:
+    """Categories as Python values, so that they compare and are stored alike everywhere."""
+    return tuple(
+        category.item() if isinstance(category, np.generic) else category for category in categories
+    )
 
 
 def is_missing(value: object) -> bool:

@@ -46,8 +46,8 @@ def bin_table(
 ) -> tuple[Bins, "Data"]:
     """Cut every feature into at most `max_bins` codes, plus one for missing values; code it."""
     max_bins = checked_bins(max_bins)
-    levels = [column.levels for column in table.columns]
-    data = backend.reserve(table.n_features, table.n_rows, most_codes(levels, max_bins))
+    categories = [column.categories for column in table.columns]
+    data = backend.reserve(table.n_features, table.n_rows, most_codes(categories, max_bins))
 
     def code(block: range) -> list[FeatureBins]:
         columns = table.columns[block.start : block.stop]
@@ -70,9 +70,9 @@ def checked_bins(max_bins: int) -> int:
     return int(max_bins)
 
 
-def most_codes(levels: Sequence[tuple[Any, ...] | None], max_bins: int) -> int:
+def most_codes(categories: Sequence[tuple[Any, ...] | None], max_bins: int) -> int:
     """What no code of a table reaches."""
-    return max(max_bins, *(len(each or ()) for each in levels)) + 1
+    return max(max_bins, *(len(each or ()) for each in categories)) + 1
 
 
 def code_table(backend: "Backend", table: Table, bins: Bins) -> "Data":
@@ -112,7 +112,7 @@ def find_cuts(
         cuts = [_cuts_of_values(*found, max_bins) for found in listed]
     else:
         plans = [
-            # Levels are cut whatever their values are: there is nothing to ask.
+            # Categories are cut whatever their values are: there is nothing to ask.
             Plan(*found, max_bins if column.kind is Kind.NUMERIC else 1)
             for column, found in zip(columns, backend.sketch(values, weight), strict=True)
         ]
@@ -146,15 +146,17 @@ def _cuts_of_values(
 def _feature_bins(
     column: Column, below: HostArray, above: HostArray, has_missing: bool
 ) -> FeatureBins:
-    if column.levels is not None:
-        return level_bins(column.name, column.kind, column.levels, has_missing)
+    if column.categories is not None:
+        return category_bins(column.name, column.kind, column.categories, has_missing)
     return FeatureBins(column.name, column.kind, None, below, above, has_missing)
 
 
-def level_bins(name: str, kind: Kind, levels: tuple[Any, ...], has_missing: bool) -> FeatureBins:
-    """The bins of categories: a code a level."""
-    number = np.arange(len(levels), dtype=np.float64)
-    return FeatureBins(name, kind, levels, number[:-1], number[1:], has_missing)
+def category_bins(
+    name: str, kind: Kind, categories: tuple[Any, ...], has_missing: bool
+) -> FeatureBins:
+    """The bins of categories: a code a category."""
+    number = np.arange(len(categories), dtype=np.float64)
+    return FeatureBins(name, kind, categories, number[:-1], number[1:], has_missing)
 
 
 def quantile_ranks(total: int, n_bins: int) -> HostArray:

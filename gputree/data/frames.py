@@ -25,10 +25,10 @@ from gputree.data.cells import (
     real_dtype,
     renumber,
 )
-from gputree.dtypes import LEVEL, MISSING_LEVEL
+from gputree.dtypes import CATEGORY_NUMBER, MISSING_CATEGORY
 
 ORDER_PROBLEM = (
-    "but its chunks declare different levels, so that their order is unknown: "
+    "but its chunks declare different categories, so that their order is unknown: "
     "build all chunks with one dictionary"
 )
 
@@ -84,7 +84,7 @@ def _pandas_cells(series: Any) -> Cells:
     if isinstance(dtype, np.dtype):
         return host_cells(series.to_numpy(), name)
     if isinstance(dtype, pandas.CategoricalDtype):
-        number = series.cat.codes.to_numpy().astype(LEVEL, copy=False)
+        number = series.cat.codes.to_numpy().astype(CATEGORY_NUMBER, copy=False)
         return Categories(name, number, plain(dtype.categories), bool(dtype.ordered))
     if isinstance(dtype, pandas.ArrowDtype):
         return arrow_cells(series.array.__arrow_array__())
@@ -114,7 +114,7 @@ def _pandas_numbers(series: Any) -> Cells:
 
 @dataclass(frozen=True)
 class DeviceValues(Values):
-    """A column of numbers on a GPU, which stays there unless its values become levels."""
+    """A column of numbers on a GPU, which stays there unless its values become categories."""
 
     def numbers(self) -> Any:
         return self.values.astype(real_dtype(self.values.dtype), copy=False)
@@ -145,8 +145,8 @@ def _polars_cells(series: Any) -> Cells:
         return _polars_categories(series, name, ordered=True)
     if isinstance(dtype, polars.Categorical):
         # The codes of a Categorical depend on what else the process has read: sort what is here.
-        levels = series.drop_nulls().unique().cast(polars.String).sort()
-        return _polars_categories(series.cast(polars.Enum(levels)), name, ordered=False)
+        categories = series.drop_nulls().unique().cast(polars.String).sort()
+        return _polars_categories(series.cast(polars.Enum(categories)), name, ordered=False)
     if dtype.is_temporal():
         return Refused(name, TIME_PROBLEM)
     if dtype.is_nested() or dtype == polars.Binary:
@@ -159,10 +159,10 @@ def _polars_cells(series: Any) -> Cells:
 
 
 def _polars_categories(series: Any, name: str, ordered: bool) -> Categories:
-    """The numbers and levels of an Enum."""
-    levels = tuple(series.dtype.categories.to_list())
-    number = series.to_physical().cast(sys.modules["polars"].Int32).fill_null(MISSING_LEVEL)
-    return Categories(name, number.to_numpy(), levels, ordered)
+    """The numbers and categories of an Enum."""
+    categories = tuple(series.dtype.categories.to_list())
+    number = series.to_physical().cast(sys.modules["polars"].Int32).fill_null(MISSING_CATEGORY)
+    return Categories(name, number.to_numpy(), categories, ordered)
 
 
 def _polars_integers(series: Any, name: str) -> Cells:
@@ -216,17 +216,17 @@ def _arrow_categories(column: Any, name: str) -> Cells:
         return Refused(name, ORDER_PROBLEM)
     int32 = sys.modules["pyarrow"].int32()
     # `to_numpy` of a dictionary column loses its nulls, so the indices are read instead.
-    indices = [chunk.indices.cast(int32).fill_null(MISSING_LEVEL) for chunk in chunks]
+    indices = [chunk.indices.cast(int32).fill_null(MISSING_CATEGORY) for chunk in chunks]
     number = np.concatenate([_to_numpy(index) for index in indices])
     # A dictionary may hold nulls, and the same value twice.
     entries = chunks[0].dictionary.to_pylist()
-    levels = tuple(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
-    place = {level: rank for rank, level in enumerate(levels)}
-    target = [place.get(entry, MISSING_LEVEL) for entry in entries]
-    return Categories(name, renumber(number, target), levels, column.type.ordered)
+    categories = tuple(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
+    place = {category: rank for rank, category in enumerate(categories)}
+    target = [place.get(entry, MISSING_CATEGORY) for entry in entries]
+    return Categories(name, renumber(number, target), categories, column.type.ordered)
 
 
 def _is_one_order(chunks: list[Any], dictionary: Any) -> bool:
-    """True where the levels of every chunk begin the common dictionary."""
+    """True where the categories of every chunk begin the common dictionary."""
     own = [chunk.dictionary for chunk in chunks]
-    return all(levels.equals(dictionary.slice(0, len(levels))) for levels in own)
+    return all(categories.equals(dictionary.slice(0, len(categories))) for categories in own)

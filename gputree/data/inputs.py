@@ -44,16 +44,16 @@ def read_table(
         at a time. A Table is taken as it is.
     categorical_features : 'from_dtype', None or array-like of bool, int or str
         Which columns are categorical, as in scikit-learn's histogram gradient boosting. Columns
-        of a category dtype keep their declared levels and their order, others get their sorted
-        distinct values as levels. Not used where `like` is given.
+        of a category dtype keep their declared categories and their order, others get their sorted
+        distinct values as categories. Not used where `like` is given.
     like : Schema, optional
-        The columns seen at fit. They are matched by position, their levels by value.
+        The columns seen at fit. They are matched by position, their categories by value.
 
     Returns
     -------
     Table
         Numeric columns as float32 or float64 with NaN for missing values, categorical ones as
-        numbers of their levels.
+        numbers of their categories.
     """
     if isinstance(X, Table):
         check_shape(X.n_rows, X.n_features, like)

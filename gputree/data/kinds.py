@@ -11,12 +11,12 @@ import numpy.typing as npt
 from gputree.data.cells import Categories, Cells, Refused, Values, renumber
 from gputree.data.schema import Schema
 from gputree.data.table import Column, Kind
-from gputree.dtypes import LEVEL, MAX_BINS, MISSING_LEVEL, HostArray
+from gputree.dtypes import CATEGORY_NUMBER, MAX_BINS, MISSING_CATEGORY, HostArray
 
 CategoricalFeatures: TypeAlias = npt.ArrayLike | None
 Flags: TypeAlias = tuple[bool | None, ...]  # whether a column is categorical; None: by its dtype
 
-_UNKNOWN = MISSING_LEVEL - 1  # number of a value that is not among the levels
+_UNKNOWN = MISSING_CATEGORY - 1  # number of a value that is not among the categories
 _SHOWN = 5  # unknown values named in an error
 
 _TEXT_REMEDY = (
@@ -126,17 +126,19 @@ def new_column(cells: Cells, name: str, position: int, flag: bool | None) -> Col
         )
     is_declared = isinstance(cells, Categories)
     categories = cells if isinstance(cells, Categories) else _distinct(cells, label)
-    return level_column(categories, name, position, is_declared=is_declared)
+    return category_column(categories, name, position, is_declared=is_declared)
 
 
-def level_column(categories: Categories, name: str, position: int, *, is_declared: bool) -> Column:
-    """A column of categories; levels that nobody has declared are put in order."""
+def category_column(
+    categories: Categories, name: str, position: int, *, is_declared: bool
+) -> Column:
+    """A column of categories; categories that nobody has declared are put in order."""
     label = column_label(name, position)
     _check_count(categories, label)
     if not is_declared:
         categories = _sorted(categories, label)
     kind = Kind.ORDINAL if categories.ordered else Kind.NOMINAL
-    return Column(name, kind, categories.number, categories.levels)
+    return Column(name, kind, categories.number, categories.categories)
 
 
 def column_label(name: str, position: int) -> str:
@@ -168,47 +170,49 @@ def _distinct(cells: Values, label: str) -> Categories:
         return cells.distinct()
     except TypeError as error:
         raise ValueError(
-            f"{label} of dtype {cells.dtype} holds a value that cannot be a level ({error}): "
+            f"{label} of dtype {cells.dtype} holds a value that cannot be a category ({error}): "
             "convert it to strings or numbers, or drop it."
         ) from error
 
 
 def _check_count(categories: Categories, label: str) -> None:
-    count = len(categories.levels)
+    count = len(categories.categories)
     if count > MAX_BINS:
         raise ValueError(
-            f"{label} has {count:,} levels, but a categorical column may have at most "
-            f"{MAX_BINS:,}: merge rare levels, remove unused ones, or use a numeric encoding."
+            f"{label} has {count:,} categories, but a categorical column may have at most "
+            f"{MAX_BINS:,}: merge rare categories, remove unused ones, or use a numeric encoding."
         )
 
 
 def _sorted(cells: Categories, label: str) -> Categories:
-    """The same categories with their levels in ascending order."""
-    levels = cells.levels
+    """The same categories with their categories in ascending order."""
+    categories = cells.categories
     try:
-        order = sorted(range(len(levels)), key=levels.__getitem__)
+        order = sorted(range(len(categories)), key=categories.__getitem__)
     except TypeError as error:
-        types = sorted({type(level).__name__ for level in levels})
+        types = sorted({type(category).__name__ for category in categories})
         raise ValueError(
             f"{label} mixes values of types {', '.join(types)}, which have no common order: "
             "convert the column to one type, e.g. with .astype(str)."
         ) from error
-    rank = np.argsort(order)  # the place of each old level among the sorted ones
+    rank = np.argsort(order)  # the place of each old category among the sorted ones
     number = renumber(cells.number, rank.tolist())
-    return Categories(cells.dtype, number, tuple(levels[old] for old in order), ordered=False)
+    return Categories(cells.dtype, number, tuple(categories[old] for old in order), ordered=False)
 
 
 # Columns after fit
 
 
 def known_column(cells: Cells, schema: Schema, position: int) -> Column:
-    """A column read with the kind and the levels it had at fit."""
-    name, levels = schema.names[position], schema.levels[position]
+    """A column read with the kind and the categories it had at fit."""
+    name, categories = schema.names[position], schema.categories[position]
     label = column_label(name, position)
     if isinstance(cells, Refused):
         raise refusal(cells, label)
-    if levels is None:
-        if isinstance(cells, Categories) and all(_is_number(level) for level in cells.levels):
+    if categories is None:
+        if isinstance(cells, Categories) and all(
+            _is_number(category) for category in cells.categories
+        ):
             return Column(name, Kind.NUMERIC, _as_numbers(cells))
         if isinstance(cells, Categories) or cells.is_text:
             raise ValueError(
@@ -221,61 +225,61 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
         unknown = "missing"  # a number after the last would lie above every threshold
     found = None
     if isinstance(cells, Values) and unknown != "error":
-        found = _among_numbers(cells, levels, unknown)
+        found = _among_numbers(cells, categories, unknown)
     if found is None:
         listed = cells if isinstance(cells, Categories) else _distinct(cells, label)
-        found = _onto(listed, levels, label, unknown)
-    return Column(name, kind, found, levels)
+        found = _onto(listed, categories, label, unknown)
+    return Column(name, kind, found, categories)
 
 
-def _is_number(level: Any) -> bool:
-    return isinstance(level, int | float) and not isinstance(level, bool)
+def _is_number(category: Any) -> bool:
+    return isinstance(category, int | float) and not isinstance(category, bool)
 
 
 def _as_numbers(categories: Categories) -> HostArray:
     """What categories of numbers stand for, where the column was one of numbers at fit."""
-    value = np.array([*categories.levels, np.nan], np.float64)
-    return value[np.where(categories.number == MISSING_LEVEL, len(value) - 1, categories.number)]
+    value = np.array([*categories.categories, np.nan], np.float64)
+    return value[np.where(categories.number == MISSING_CATEGORY, len(value) - 1, categories.number)]
 
 
-def _among_numbers(cells: Values, levels: tuple[Any, ...], if_unknown: str) -> HostArray | None:
-    """What `_onto` gives where values and levels are numbers of one kind, found by bisection.
+def _among_numbers(cells: Values, categories: tuple[Any, ...], if_unknown: str) -> HostArray | None:
+    """What `_onto` gives where values and categories are numbers of one kind, found by bisection.
 
     None for all others: other kinds of numbers may be equal to the eye alone, as 2**53 + 1 and its
-    float are, and levels that a user has declared may be in any order.
+    float are, and categories that a user has declared may be in any order.
     """
     values = cells.values
-    if values.dtype.kind not in "if" or not 0 < len(levels) <= len(values):
+    if values.dtype.kind not in "if" or not 0 < len(categories) <= len(values):
         return None
-    if set(map(type, levels)) != {int if values.dtype.kind == "i" else float}:
+    if set(map(type, categories)) != {int if values.dtype.kind == "i" else float}:
         return None
-    level = np.array(levels)
-    if level.dtype.kind != values.dtype.kind or not (level[1:] > level[:-1]).all():
+    category = np.array(categories)
+    if category.dtype.kind != values.dtype.kind or not (category[1:] > category[:-1]).all():
         return None
-    place = np.minimum(np.searchsorted(level, values), len(level) - 1)
-    other = MISSING_LEVEL if if_unknown == "missing" else len(levels)
-    number = np.where(level[place] == values, place, other)
-    return np.where(cells.known_rows(), number, MISSING_LEVEL).astype(LEVEL)
+    place = np.minimum(np.searchsorted(category, values), len(category) - 1)
+    other = MISSING_CATEGORY if if_unknown == "missing" else len(categories)
+    number = np.where(category[place] == values, place, other)
+    return np.where(cells.known_rows(), number, MISSING_CATEGORY).astype(CATEGORY_NUMBER)
 
 
-def _onto(cells: Categories, levels: tuple[Any, ...], label: str, if_unknown: str) -> HostArray:
-    """The categories numbered by `levels`, matched by value.
+def _onto(cells: Categories, categories: tuple[Any, ...], label: str, if_unknown: str) -> HostArray:
+    """The categories numbered by `categories`, matched by value.
 
     One that is not among them becomes missing, or gets the number after the last.
     """
-    place = {level: number for number, level in enumerate(levels)}
-    target = [place.get(level, _UNKNOWN) for level in cells.levels]
+    place = {category: number for number, category in enumerate(categories)}
+    target = [place.get(category, _UNKNOWN) for category in cells.categories]
     number = renumber(cells.number, target)
     unknown = np.unique(cells.number[number == _UNKNOWN])
     if if_unknown != "error":
-        other = MISSING_LEVEL if if_unknown == "missing" else len(levels)
+        other = MISSING_CATEGORY if if_unknown == "missing" else len(categories)
         return np.where(number == _UNKNOWN, other, number).astype(number.dtype)
     if unknown.size:
-        shown = ", ".join(repr(cells.levels[which]) for which in unknown[:_SHOWN])
+        shown = ", ".join(repr(cells.categories[which]) for which in unknown[:_SHOWN])
         raise ValueError(
             f"{label} holds {unknown.size} value(s) not seen at fit: {shown}"
             f"{', ...' if unknown.size > _SHOWN else ''}. Take them as missing with "
             "unknown_category='missing', fit with a category dtype that declares them, or set them "
-            "to one of the levels seen at fit."
+            "to one of the categories seen at fit."
         )
     return number

@@ -9,13 +9,13 @@ from gputree.dtypes import HostArray
 
 @dataclass(frozen=True)
 class Schema:
-    """The names, kinds and levels of the columns seen at fit, in their order."""
+    """The names, kinds and categories of the columns seen at fit, in their order."""
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    levels: tuple[tuple[Any, ...] | None, ...]  # None for numeric columns
+    categories: tuple[tuple[Any, ...] | None, ...]  # None for numeric columns
     has_missing: tuple[bool, ...] = ()  # set when the columns have been cut
-    unknown: str = "error"  # what a level becomes that was not seen at fit: missing, majority
+    unknown: str = "error"  # what a category becomes that was not seen at fit: missing, majority
 
     @classmethod
     def of(cls, table: Table) -> "Schema":
@@ -24,7 +24,7 @@ class Schema:
         return cls(
             names=tuple(column.name for column in columns),
             kinds=tuple(column.kind for column in columns),
-            levels=tuple(column.levels for column in columns),
+            categories=tuple(column.categories for column in columns),
         )
 
     def take(self, columns: HostArray) -> "Schema":
@@ -34,7 +34,7 @@ class Schema:
             self,
             names=tuple(self.names[i] for i in at),
             kinds=tuple(self.kinds[i] for i in at),
-            levels=tuple(self.levels[i] for i in at),
+            categories=tuple(self.categories[i] for i in at),
             has_missing=tuple(self.has_missing[i] for i in at),
         )
 

@@ -15,8 +15,8 @@ from gputree.data.inputs import read_table
 from gputree.data.kinds import (
     CategoricalFeatures,
     categorical_flags,
+    category_column,
     column_label,
-    level_column,
     new_column,
     refusal,
 )
@@ -24,7 +24,7 @@ from gputree.data.labels import Labels
 from gputree.data.schema import Schema
 from gputree.data.table import Column, Kind, Table
 from gputree.data.weights import read_weights
-from gputree.dtypes import LEVEL, MISSING_LEVEL, HostArray
+from gputree.dtypes import CATEGORY_NUMBER, MISSING_CATEGORY, HostArray
 from gputree.files.names import no_column
 from gputree.files.table_file import TableFile, kind_of
 
@@ -101,7 +101,7 @@ class Stream:
         if len(one_of) < len(chosen):
             known = schema.take(np.array(list(one_of.values())))
         for first, batch in self.batches(list(one_of)):
-            columns = [by_levels(column) for column in batch.columns]
+            columns = [by_categories(column) for column in batch.columns]
             table = read_table(type(batch).from_arrays(columns, known.names), like=known)
             every = tuple(table.columns[place_of[name]] for name in chosen)
             yield first, Table(every, table.n_rows)
@@ -129,7 +129,7 @@ class Stream:
             raise ValueError(f"{self.file.path}: column {self.weight!r}: {error}") from error
 
 
-def by_levels(column: Any) -> Any:
+def by_categories(column: Any) -> Any:
     """Text as numbers of its distinct values; any other column as it is."""
     return column.dictionary_encode() if kind_of(column.type) == "text" else column
 
@@ -143,7 +143,7 @@ def numbers(column: Any) -> HostArray:
 
 
 class Features:
-    """What the columns are: their kinds, and the levels of categories."""
+    """What the columns are: their kinds, and the categories of categories."""
 
     def __init__(self, stream: Stream, categorical_features: CategoricalFeatures) -> None:
         flags = categorical_flags(categorical_features, stream.features, is_named=True)
@@ -154,21 +154,21 @@ class Features:
             for flag, dtype in zip(flags, dtypes, strict=True)
         ]
         self._names = stream.features
-        self._levels = {
-            at: ColumnLevels(name, at, is_declared=kind_of(dtype) in ("nominal", "ordinal"))
+        self._categories = {
+            at: ColumnCategories(name, at, is_declared=kind_of(dtype) in ("nominal", "ordinal"))
             for at, (name, dtype, flag) in enumerate(
                 zip(stream.features, dtypes, self._flags, strict=True)
             )
             if flag or (flag is None and kind_of(dtype) in TEXT)
         }
-        self.numeric = [at for at in range(len(self._names)) if at not in self._levels]
+        self.numeric = [at for at in range(len(self._names)) if at not in self._categories]
 
     def learn(self, batch: Any) -> Table:
         """Take in some rows; their numeric columns."""
         found = []
         for at, column in enumerate(batch.columns[: len(self._names)]):
-            if at in self._levels:
-                self._levels[at].learn(arrow_cells(by_levels(column)))
+            if at in self._categories:
+                self._categories[at].learn(arrow_cells(by_categories(column)))
             else:
                 cells = arrow_cells(column)
                 found.append(new_column(cells, self._names[at], at, self._flags[at]))
@@ -178,18 +178,20 @@ class Features:
         """The columns, once all rows have been seen; `n_missing` is of numeric ones."""
         missing = dict(zip(self.numeric, (n_missing > 0).tolist(), strict=True))
         columns = [
-            Column(name, Kind.NUMERIC, np.empty(0)) if at in missing else self._levels[at].column()
+            Column(name, Kind.NUMERIC, np.empty(0))
+            if at in missing
+            else self._categories[at].column()
             for at, name in enumerate(self._names)
         ]
         has_missing = tuple(
-            missing[at] if at in missing else self._levels[at].has_missing
+            missing[at] if at in missing else self._categories[at].has_missing
             for at in range(len(self._names))
         )
         return replace(Schema.of(Table(tuple(columns), 0)), has_missing=has_missing)
 
 
-class ColumnLevels:
-    """The levels of one column, in the order of a table in memory."""
+class ColumnCategories:
+    """The categories of one column, in the order of a table in memory."""
 
     def __init__(self, name: str, position: int, *, is_declared: bool) -> None:
         self._name, self._position, self._is_declared = name, position, is_declared
@@ -202,20 +204,22 @@ class ColumnLevels:
         if isinstance(cells, Refused):
             raise refusal(cells, column_label(self._name, self._position))
         categories = cells if isinstance(cells, Categories) else cells.distinct()
-        self._found |= dict.fromkeys(categories.levels)
-        self.has_missing |= bool((categories.number == MISSING_LEVEL).any())
+        self._found |= dict.fromkeys(categories.categories)
+        self.has_missing |= bool((categories.number == MISSING_CATEGORY).any())
         self._is_ordered = categories.ordered
         if categories.ordered:
-            begin = tuple(self._found)[: len(categories.levels)]
-            if begin != categories.levels:
+            begin = tuple(self._found)[: len(categories.categories)]
+            if begin != categories.categories:
                 told = Refused(categories.dtype, ORDER_PROBLEM)
                 raise refusal(told, column_label(self._name, self._position))
 
     def column(self) -> Column:
         """The column without its rows."""
-        none = np.empty(0, LEVEL)
+        none = np.empty(0, CATEGORY_NUMBER)
         categories = Categories("", none, tuple(self._found), self._is_ordered)
-        return level_column(categories, self._name, self._position, is_declared=self._is_declared)
+        return category_column(
+            categories, self._name, self._position, is_declared=self._is_declared
+        )
 
 
 class Answers:
@@ -258,13 +262,13 @@ class Answers:
             )
 
     def _numbers(self, column: Any) -> HostArray:
-        categories = arrow_cells(by_levels(column))
+        categories = arrow_cells(by_categories(column))
         assert isinstance(categories, Categories)
         used = np.unique(categories.number)
-        target = np.zeros(len(categories.levels), LEVEL)
+        target = np.zeros(len(categories.categories), CATEGORY_NUMBER)
         for number in used.tolist():
-            level = categories.levels[number]
-            target[number] = self._place.setdefault(level, len(self._place))
+            category = categories.categories[number]
+            target[number] = self._place.setdefault(category, len(self._place))
         return target[categories.number]
 
     def all(self) -> Any:
@@ -273,4 +277,4 @@ class Answers:
             return self._y
         assert self._y is not None
         classes, number = np.unique(np.array(list(self._place)), return_inverse=True)
-        return Labels(classes, number.astype(LEVEL)[self._y])
+        return Labels(classes, number.astype(CATEGORY_NUMBER)[self._y])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gputree.data.bins import Bins, FeatureBins
-from gputree.data.cuts import level_bins, most_codes
+from gputree.data.cuts import category_bins, most_codes
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
 from gputree.data.stream import Answers, Features, Stream
@@ -92,16 +92,16 @@ def code_stream(
     plans = counts.plans(max_bins)
     found = iter(neighbours_of(backend, sweep, features.numeric, plans, weight) if plans else ())
     bins = Bins(tuple(_bins_of(schema, at, found) for at in range(n_features)))
-    data = backend.reserve(n_features, n_rows, most_codes(schema.levels, max_bins), folder)
-    weightless = Weightless(schema.levels, weight)
+    data = backend.reserve(n_features, n_rows, most_codes(schema.categories, max_bins), folder)
+    weightless = Weightless(schema.categories, weight)
     encode(backend, _looked_at(reader.tables(schema, None, "coding"), weightless), bins, data)
     return Coded(schema, weightless.numbered(bins), data, answers.all())
 
 
 def _bins_of(schema: Schema, at: int, found: Iterator[tuple[HostArray, HostArray]]) -> FeatureBins:
-    name, kind, levels = schema.names[at], schema.kinds[at], schema.levels[at]
-    if levels is not None:
-        return level_bins(name, kind, levels, schema.has_missing[at])
+    name, kind, categories = schema.names[at], schema.kinds[at], schema.categories[at]
+    if categories is not None:
+        return category_bins(name, kind, categories, schema.has_missing[at])
     below, above = next(found)
     return FeatureBins(name, Kind.NUMERIC, None, below, above, schema.has_missing[at])
 

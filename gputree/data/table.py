@@ -21,12 +21,12 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its values, and its levels where the values are categories."""
+    """One column: its values, and its categories where the values are categories."""
 
     name: str
     kind: Kind
-    values: Array  # (rows,) float32 or float64, NaN missing; LEVEL numbers for categories
-    levels: tuple[Any, ...] | None = None  # categories in their order, None for numeric columns
+    values: Array  # (rows,) float32 or float64, NaN missing; CATEGORY_NUMBER numbers for categories
+    categories: tuple[Any, ...] | None = None  # categories in their order, None for numeric columns
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,20 @@ import numpy as np
 from gputree.arrays import to_numpy
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Table
-from gputree.dtypes import MISSING_LEVEL, HostArray
+from gputree.dtypes import MISSING_CATEGORY, HostArray
 
 
 class Weightless:
     """Which categories rows with and without weight have, chunk by chunk."""
 
-    def __init__(self, levels: Sequence[tuple[Any, ...] | None], weight: HostArray | None) -> None:
+    def __init__(
+        self, categories: Sequence[tuple[Any, ...] | None], weight: HostArray | None
+    ) -> None:
         self._has_weight = None if weight is None or weight.all() else weight > 0
-        # (2, levels) for each column of categories: in rows without weight, and with.
+        # (2, categories) for each column of categories: in rows without weight, and with.
         self._occurs = {
             at: np.zeros((2, len(own)), bool)
-            for at, own in enumerate(levels)
+            for at, own in enumerate(categories)
             if own is not None and self._has_weight is not None
         }
 
@@ -34,9 +36,9 @@ class Weightless:
             return
         has_weight = self._has_weight[first : first + table.n_rows]
         for at, occurs in self._occurs.items():
-            level = to_numpy(table.columns[at].values)
-            is_known = level != MISSING_LEVEL
-            occurs[has_weight[is_known].astype(np.int64), level[is_known]] = True
+            category = to_numpy(table.columns[at].values)
+            is_known = category != MISSING_CATEGORY
+            occurs[has_weight[is_known].astype(np.int64), category[is_known]] = True
 
     def numbered(self, bins: Bins) -> Bins:
         """The bins with the categories numbered that count."""

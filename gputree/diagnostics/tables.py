@@ -123,7 +123,7 @@ def load_file(
 
 
 def _column(file: TableFile, name: str, column: Any, kind: FileKind) -> HostArray:
-    """Numbers with NaN where missing; text and levels as objects, None where missing."""
+    """Numbers with NaN where missing; text and categories as objects, None where missing."""
     if kind == "other":
         raise ValueError(
             f"{file.path}: column {name!r} is of type {column.type}, which is neither numbers nor "

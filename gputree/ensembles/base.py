@@ -258,7 +258,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
             seed = parameters.seed(self.random_state)
             return Run(growing, stem, seed, [])
         new, old = growing.dataset.schema, self.schema_
-        is_same = (new.names, new.kinds, new.levels) == (old.names, old.kinds, old.levels)
+        is_same = (new.names, new.kinds, new.categories) == (old.names, old.kinds, old.categories)
         for name, value in growing.learned.items():
             is_same = is_same and np.array_equal(value, getattr(self, name, value))
         if not is_same:

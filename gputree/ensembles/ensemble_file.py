@@ -53,7 +53,7 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
 
 
 def _members(arrays: dict[str, Any], schema: Schema) -> list[Member]:
-    members, of_all = [], model_file.n_levels(schema)
+    members, of_all = [], model_file.n_categories(schema)
     for parts in joined.split(arrays):
         own, known = parts.pop("columns", None), of_all
         if own is not None:

@@ -13,8 +13,8 @@ class ExtraTreesClassifier(ForestClassifier):
     """Extremely randomized trees for classes: cuts are drawn, not searched.
 
     At each node a few features are drawn, and for each of them one split: a threshold anywhere
-    between the node's values, or a random group of the node's levels. The best of these is taken
-    (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` says what
+    between the node's values, or a random group of the node's categories. The best of these is
+    taken (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` says what
     exactly is drawn.
 
     Parameters

@@ -105,7 +105,7 @@ def values_of(stem: TreeEstimator, tree: Tree) -> HostArray:
 def rows_of(table: Table, row: HostArray) -> Table:
     """Some rows of a table on the host."""
     columns = (
-        Column(each.name, each.kind, to_numpy(each.values)[row], each.levels)
+        Column(each.name, each.kind, to_numpy(each.values)[row], each.categories)
         for each in table.columns
     )
     return Table(tuple(columns), len(row))

@@ -79,7 +79,7 @@ class LeafTargets:
         n = np.bincount(row, minlength=len(leaf))
         first = begins(n)
         reached = np.cumsum(share)
-        some = np.flatnonzero(n)  # others ended in leaves for levels that no row had
+        some = np.flatnonzero(n)  # others ended in leaves for categories that no row had
         first, n = first[some], n[some]
         before = np.zeros(len(leaf))
         before[some] = np.where(first > 0, reached[first - 1], 0.0)

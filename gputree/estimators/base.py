@@ -31,7 +31,7 @@ from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
 from gputree.fit.dataset import Dataset
 from gputree.growth.constraints import Constraints
-from gputree.growth.ratio import MANY_LEVELS, RatioRules
+from gputree.growth.ratio import MANY_CATEGORIES, RatioRules
 from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
@@ -43,8 +43,8 @@ from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
 
-MOST_EXACT = 20  # levels: half a million subsets
-MOST_BRANCHES = STAY - 1  # one more for levels that a node has not seen
+MOST_EXACT = 20  # categories: half a million subsets
+MOST_BRANCHES = STAY - 1  # one more for categories that a node has not seen
 
 
 class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
@@ -236,7 +236,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         parameters.whole("max_exact_levels", self.max_exact_levels, 2)
         if self.max_exact_levels > MOST_EXACT:
             raise ValueError(
-                f"max_exact_levels={self.max_exact_levels}: {MOST_EXACT} levels have "
+                f"max_exact_levels={self.max_exact_levels}: {MOST_EXACT} categories have "
                 f"{2 ** (MOST_EXACT - 1) - 1:,} subsets; more would never end"
             )
         parameters.whole("greedy_length", self.greedy_length, 1)
@@ -260,7 +260,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             ),
             (
                 self.splitter == "random" and self.nominal == "multiway",
-                "splitter='random' draws two groups of levels; use nominal='subset'",
+                "splitter='random' draws two groups of categories; use nominal='subset'",
             ),
             (
                 self.splitter == "random" and self.criterion == "gain_ratio",
@@ -283,8 +283,8 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             ),
             (
                 self.subset_search == "greedy" and not is_class_tree,
-                "subset_search='greedy' collects levels of a class; for a regression 'ordered' is "
-                "exact",
+                "subset_search='greedy' collects categories of a class; for a regression "
+                "'ordered' is exact",
             ),
         ]:
             if is_wrong:
@@ -295,16 +295,21 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         for feature in dataset.bins.features:
             if feature.kind is not Kind.NOMINAL:
                 continue
-            n_levels = len(feature.levels or ())
-            if self.nominal == "multiway" and n_levels > MOST_BRANCHES:
+            n_categories = len(feature.categories or ())
+            if self.nominal == "multiway" and n_categories > MOST_BRANCHES:
                 raise ValueError(
-                    f"column {feature.name!r} has {n_levels:,} levels, and a node has at most "
-                    f"{MOST_BRANCHES:,} branches; use nominal='subset', or merge rare levels"
+                    f"column {feature.name!r} has {n_categories:,} categories, and a node has at "
+                    f"most {MOST_BRANCHES:,} branches; use nominal='subset', or merge rare ones"
                 )
-            if self.nominal == "subset" and self.subset_search == "exact" and n_levels > MOST_EXACT:
+            if (
+                self.nominal == "subset"
+                and self.subset_search == "exact"
+                and n_categories > MOST_EXACT
+            ):
                 raise ValueError(
-                    f"column {feature.name!r} has {n_levels:,} levels, and subset_search='exact' "
-                    f"tries all subsets of up to {MOST_EXACT}; use 'auto', 'ordered' or 'principal'"
+                    f"column {feature.name!r} has {n_categories:,} categories, and "
+                    f"subset_search='exact' tries all subsets of up to {MOST_EXACT}; use 'auto', "
+                    "'ordered' or 'principal'"
                 )
 
     def _notes(self, heuristic: list[int], dataset: Dataset) -> tuple[str, ...]:
@@ -313,8 +318,8 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             return ()
         names = ", ".join(dataset.schema.names[feature] for feature in heuristic)
         return (
-            f"levels of {names} were divided by a heuristic in some nodes; a better division may "
-            "exist",
+            f"categories of {names} were divided by a heuristic in some nodes; a better division "
+            "may exist",
         )
 
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
@@ -374,9 +379,9 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         return Constraints(way, is_of_means=True) if way.any() and not has_one_class else None
 
     def _ratio(self, dataset: Dataset) -> RatioRules:
-        n_declared = np.array([len(levels or ()) for levels in dataset.schema.levels])
-        n_levels = np.minimum(n_declared, dataset.bins.n_categories)
-        has_few = n_levels < MANY_LEVELS * dataset.n_weighted
+        n_declared = np.array([len(categories or ()) for categories in dataset.schema.categories])
+        n_categories = np.minimum(n_declared, dataset.bins.n_categories)
+        has_few = n_categories < MANY_CATEGORIES * dataset.n_weighted
         in_average = has_few if has_few.any() else None
         return RatioRules(self.mdl_correction, in_average, self.min_gap)
 

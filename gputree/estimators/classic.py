@@ -21,10 +21,10 @@ MOST_LEAST_BRANCH = 25  # ... but never more than this
 
 
 class ID3Classifier(DecisionTreeClassifier):
-    """Quinlan's first tree: entropy, a branch a level, no pruning.
+    """Quinlan's first tree: entropy, a branch a category, no pruning.
 
     Columns hold categories, and no value may be missing. Among features that gain alike the first
-    wins; a node that no feature can improve is a leaf. Levels that a node has not seen share an
+    wins; a node that no feature can improve is a leaf. Categories that a node has not seen share an
     empty leaf, which answers with the distribution of the node.
 
     Parameters
@@ -44,7 +44,7 @@ class ID3Classifier(DecisionTreeClassifier):
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories; all have to.
     unknown_category : {'missing', 'majority', 'error'}, default='majority'
-        What to do with a level that was not seen in training.
+        What to do with a category that was not seen in training.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -133,7 +133,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
 
 
 class C45Classifier(DecisionTreeClassifier):
-    """Quinlan's C4.5: gain ratio, a branch a level, thresholds, missing values by fractions.
+    """Quinlan's C4.5: gain ratio, a branch a category, thresholds, missing values by fractions.
 
     A feature is chosen by its gain ratio among those that gain at least the average. A row whose
     tested value is missing goes down every branch, with its weight divided as that of the other
@@ -165,7 +165,7 @@ class C45Classifier(DecisionTreeClassifier):
     class_weight, priors, categorical_features
         As in `DecisionTreeClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a level that was not seen in training.
+        What to do with a category that was not seen in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -259,7 +259,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
 class CARTClassifier(DecisionTreeClassifier):
     """Breiman's classification tree: two children, Gini or twoing, surrogates, priors.
 
-    Levels are divided into two groups. A row whose tested value is missing follows the first
+    Categories are divided into two groups. A row whose tested value is missing follows the first
     surrogate that knows it, then the larger child. A split is judged by the rows whose value is
     known.
 
@@ -284,7 +284,7 @@ class CARTClassifier(DecisionTreeClassifier):
         The R package rpart leaves out categories that differ from the split in fewer than two rows,
         even those that agree in all; 'rpart' does so too.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a level that was not seen in training.
+        What to do with a category that was not seen in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -382,7 +382,7 @@ class CARTRegressor(DecisionTreeRegressor):
     categorical_features, subset_search, max_exact_levels, max_surrogates, surrogate_style
         As in `CARTClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a level that was not seen in training.
+        What to do with a category that was not seen in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 

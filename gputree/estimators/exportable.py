@@ -26,7 +26,7 @@ class Exportable(Stored):
 
         scikit-learn rounds X to float32 before it compares. For float32 values the answers are
         ours; a float64 value that lies closer to a threshold than float32 can tell may go the
-        other way. Ordered levels are given as their numbers. Refused are unordered levels,
+        other way. Ordered categories are given as their numbers. Refused are unordered categories,
         surrogates, divided rows and gradient boosting.
         """
         from gputree.export import sklearn_model
@@ -37,8 +37,8 @@ class Exportable(Stored):
         """An ONNX model in double precision, for onnxruntime and others.
 
         It has one input 'X' of shape (n_rows, n_features) where all columns are numeric, and an
-        input of shape (n_rows, 1) for each column by its name otherwise; text levels are strings.
-        It answers with 'probabilities' and 'label', or with 'prediction'.
+        input of shape (n_rows, 1) for each column by its name otherwise; text categories are
+        strings. It answers with 'probabilities' and 'label', or with 'prediction'.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class Exportable(Stored):
     def to_treelite(self) -> Any:
         """A treelite model in double precision.
 
-        Its table has level numbers in columns of levels, and NaN for what is missing.
+        Its table has category numbers in columns of categories, and NaN for what is missing.
 
         Returns
         -------

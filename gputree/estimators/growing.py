@@ -50,7 +50,7 @@ class Growing:
         self.budget = min(budget, self.backend.room_for_hists() or budget)
         self._compiled_before = self.backend.compile_seconds
         self.peak_bytes = 0
-        self.heuristic: set[int] = set()  # columns whose levels were divided by a heuristic
+        self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
 
     @property
     def compile_seconds(self) -> float:

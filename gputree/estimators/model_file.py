@@ -129,7 +129,7 @@ def describe(estimator: Any) -> dict[str, Any]:
         "named": hasattr(estimator, "feature_names_in_"),
         "names": list(schema.names),
         "kinds": [int(kind) for kind in schema.kinds],
-        "levels": [to_plain(levels) for levels in schema.levels],
+        "levels": [to_plain(categories) for categories in schema.categories],
         "has_missing": [bool(missing) for missing in schema.has_missing],
         # Predictions depend on what becomes of values that the tree cannot test.
         "unknown": schema.unknown,
@@ -205,7 +205,7 @@ def restore_tree(
     estimator.pruning_report_ = None
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
-    tree = read_tree(arrays, n_levels(schema))
+    tree = read_tree(arrays, n_categories(schema))
     estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
@@ -218,22 +218,22 @@ def restore_tree(
         estimator.n_outputs_ = read_outputs(tree)
 
 
-def read_tree(arrays: dict[str, Any], n_levels: Sequence[int | None]) -> Tree:
-    """A tree that fits the columns, of which `n_levels` tells."""
+def read_tree(arrays: dict[str, Any], n_categories: Sequence[int | None]) -> Tree:
+    """A tree that fits the columns, of which `n_categories` tells."""
     joined.check_types(arrays)
     tree = Tree(**arrays)
     # What is left out a tree makes up; a file leaves nothing out.
     if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items()):
         raise ModelFileError("the file lacks a part of the tree")
-    check_tree(tree, n_levels)
+    check_tree(tree, n_categories)
     return tree
 
 
-def n_levels(schema: Schema) -> list[int | None]:
-    """How many levels each column has that is split by levels."""
+def n_categories(schema: Schema) -> list[int | None]:
+    """How many categories each column has that is split by categories."""
     return [
-        len(levels or ()) if kind is Kind.NOMINAL else None
-        for kind, levels in zip(schema.kinds, schema.levels, strict=True)
+        len(categories or ()) if kind is Kind.NOMINAL else None
+        for kind, categories in zip(schema.kinds, schema.categories, strict=True)
     ]
 
 
@@ -294,20 +294,22 @@ def read_schema(header: dict[str, Any]) -> Schema:
     if not all(type(kind) is int for kind in header["kinds"]):
         raise ModelFileError("the kinds of the columns are not numbers")
     kinds = tuple(Kind(kind) for kind in header["kinds"])
-    levels = tuple(from_plain(plain) for plain in header["levels"])
+    categories = tuple(from_plain(plain) for plain in header["levels"])
     has_missing = header["has_missing"]
     if not isinstance(has_missing, list) or not all(isinstance(x, bool) for x in has_missing):
         raise ModelFileError("what is said of missing values is not true or false")
-    if not len(names) == len(kinds) == len(levels) == len(has_missing):
+    if not len(names) == len(kinds) == len(categories) == len(has_missing):
         raise ModelFileError("the columns are described incompletely")
-    for kind, known in zip(kinds, levels, strict=True):
+    for kind, known in zip(kinds, categories, strict=True):
         is_numeric = kind is Kind.NUMERIC
         if (known is None) != is_numeric or (known is not None and len(known) > MAX_BINS):
-            raise ModelFileError("the levels of a column do not fit its kind")
+            raise ModelFileError("the categories of a column do not fit its kind")
         if known is not None and (type(known) is not tuple or len(set(known)) < len(known)):
-            raise ModelFileError("the levels of a column are not a list of different values")
-        if known is not None and any(level is None or level != level for level in known):
-            raise ModelFileError("a level of a column is a missing value")
+            raise ModelFileError("the categories of a column are not a list of different values")
+        if known is not None and any(
+            category is None or category != category for category in known
+        ):
+            raise ModelFileError("a category of a column is a missing value")
     if header["unknown"] not in WAYS["unknown_category"]:
-        raise ModelFileError("what becomes of levels that were not seen at fit is unknown")
-    return Schema(tuple(names), kinds, levels, tuple(has_missing), header["unknown"])
+        raise ModelFileError("what becomes of categories that were not seen at fit is unknown")
+    return Schema(tuple(names), kinds, categories, tuple(has_missing), header["unknown"])

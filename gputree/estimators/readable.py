@@ -50,7 +50,7 @@ class Readable(BaseEstimator):
         return tree_text(
             self.nodes_,
             branches.names,
-            branches.levels,
+            branches.categories,
             boxes.answers.leaf,
             max_depth=max_depth,
             decimals=decimals,
@@ -157,7 +157,7 @@ class Readable(BaseEstimator):
             classes = parameters.names("class_names", class_names, self.classes_, "classes")
         elif class_names is not None:
             raise ValueError("class_names: a regression has no classes; leave it out")
-        branches = Branches(self.nodes_, names, schema.levels, decimals, schema.has_missing)
+        branches = Branches(self.nodes_, names, schema.categories, decimals, schema.has_missing)
         return Boxes(branches, Answers(self.nodes_, classes), max_depth, impurity)
 
     def _colours(self, filled: bool) -> list[str] | None:

@@ -14,7 +14,8 @@ def export_text(tree: TreeEstimator, *, style: str = "gputree", **options: Any) 
 
     `or missing` marks where missing values go, if the column had some in training; nothing is
     marked where surrogates decide that, or where a row goes down every branch. `or other` marks
-    where levels go that the node has not seen. Rows that were divided are shown by their weight.
+    where categories go that the node has not seen. Rows that were divided are shown by their
+    weight.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from gputree.arrays import to_numpy
 from gputree.data.cells import is_missing
 from gputree.data.labels import Labels
-from gputree.dtypes import LEVEL, HostArray
+from gputree.dtypes import CATEGORY_NUMBER, HostArray
 from gputree.errors import SparseTargetError
 
 MANY_LABELS = 2**16  # integer labels within a range so wide are looked up in a table
@@ -87,8 +87,8 @@ def _counted(label: HostArray, low: int, high: int) -> tuple[HostArray, HostArra
     is_used = np.zeros(high - low + 1, bool)
     for rows in _some_rows(len(label)):
         is_used[_above(label[rows], low)] = True
-    place = (np.cumsum(is_used) - 1).astype(LEVEL)
-    number = np.empty(len(label), LEVEL)
+    place = (np.cumsum(is_used) - 1).astype(CATEGORY_NUMBER)
+    number = np.empty(len(label), CATEGORY_NUMBER)
     for rows in _some_rows(len(label)):
         number[rows] = place[_above(label[rows], low)]
     classes = [low + at for at in np.flatnonzero(is_used).tolist()]

@@ -37,7 +37,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         two groups of classes. Or a criterion of your own, from `make_criterion`.
     splitter : {'best', 'random'}, default='best'
         Search all splits of a feature, or draw one: a threshold anywhere between the values of the
-        node, or a random group of its levels.
+        node, or a random group of its categories.
     max_depth : int, optional
         The most splits above a leaf.
     min_samples_split : int or float, default=2
@@ -77,31 +77,31 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories. Ordered ones are split in their order.
     nominal : {'subset', 'multiway'}, default='subset'
-        Divide the levels of an unordered column into two groups, or give a branch to each.
+        Divide the categories of an unordered column into two groups, or give a branch to each.
     subset_search : {'auto', 'exact', 'ordered', 'principal', 'greedy'}, default='auto'
-        How to find the two groups. 'exact' tries all; 'ordered' cuts the levels in the order of
+        How to find the two groups. 'exact' tries all; 'ordered' cuts the categories in the order of
         their share of the first class, which is as good for two classes; 'principal' cuts them
-        along the first principal component of the class shares; 'greedy' collects levels one by
-        one. 'auto' takes 'ordered' for two classes, 'exact' up to `max_exact_levels` levels in a
-        node, and 'principal' beyond.
+        along the first principal component of the class shares; 'greedy' collects categories one by
+        one. 'auto' takes 'ordered' for two classes, 'exact' up to `max_exact_levels` categories in
+        a node, and 'principal' beyond.
     max_exact_levels : int, default=10
-        The most levels of which 'auto' tries all subsets, up to 20.
+        The most categories of which 'auto' tries all subsets, up to 20.
     min_samples_category : int or 'auto', default='auto'
         The fewest rows that a category must have in a node to be told from others there, where
         categories are divided into two groups; those with fewer are one together, and categories
         that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
         categories, and for one in others.
     greedy_length : int, default=8
-        How many levels 'greedy' looks at in each step.
+        How many categories 'greedy' looks at in each step.
     missing : {'direction', 'category', 'fractional', 'surrogate'}, default='direction'
         What becomes of rows whose tested value is missing. They go to the side that lowers the
-        impurity more; or, in an unordered column, count as a level of their own; or are divided
+        impurity more; or, in an unordered column, count as a category of their own; or are divided
         among all branches, as in C4.5; or follow surrogates, as in CART.
     max_surrogates : int, default=5
         The most surrogates kept at a node.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a level that was not seen at fit: take it as missing, send it to the largest
-        child, or refuse it. In an ordered column 'majority' takes it as missing.
+        What to do with a category that was not seen at fit: take it as missing, send it to the
+        largest child, or refuse it. In an ordered column 'majority' takes it as missing.
     max_bins : int, default=255
         The most bins a feature is cut into, up to 65,535.
     histogram_budget : int, optional

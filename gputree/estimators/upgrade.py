@@ -31,7 +31,7 @@ def newest(version: int, header: Header, arrays: Arrays) -> tuple[Header, Arrays
 
 
 def one_to_two(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
-    """Tables of the children of all levels become lists of categories.
+    """Tables of the children of all categories become lists of categories.
 
     Lists are older than version 2: models with categories had them in the end, others never.
     """
@@ -41,7 +41,7 @@ def one_to_two(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
         return header, arrays
     renamed = {joined.FIRST_NAMES.get(name, name): array for name, array in arrays.items()}
     if len(renamed) < len(arrays) or "category" in arrays:
-        raise store.damaged("it has tables of levels and lists of categories")
+        raise store.damaged("it has tables of categories and lists of categories")
     renamed["category"] = renamed["category_slot"]  # as long, so that trees can be told apart
     n_entries = _n_entries(header.get("tree", header))
     if "tree_nodes" not in renamed:
@@ -52,9 +52,11 @@ def one_to_two(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
 
 
 def _n_entries(described: Header) -> HostArray:
-    """How long a table of each column is, one more than it has levels; -1 without tables."""
+    """How long a table of each column is, one more than it has categories; -1 without tables."""
     columns = zip(described["kinds"], described["levels"], strict=True)
-    n = [len(levels["tuple"]) + 1 if kind == Kind.NOMINAL else -1 for kind, levels in columns]
+    n = [
+        len(categories["tuple"]) + 1 if kind == Kind.NOMINAL else -1 for kind, categories in columns
+    ]
     return np.array(n, np.int64)
 
 
@@ -67,7 +69,7 @@ def _with_lists(tree: Arrays, n_entries: HostArray) -> Arrays:
     start = np.append(tree["category_start"], tree["surrogate_category_start"])
     slot, has_table = tree["category_slot"], n > 0
     if not np.array_equal(start, np.where(has_table, begins(n), -1)) or len(slot) != n.sum():
-        raise store.damaged("tables of levels do not lie one after another")
+        raise store.damaged("tables of categories do not lie one after another")
     start[has_table], category, slot = lists_of_tables(slot, n[has_table])
     at = len(tree["feature"])
     return tree | {

@@ -10,7 +10,7 @@ import numpy as np
 
 from gputree.arrays import to_numpy
 from gputree.data.table import Column, Kind, Table
-from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
+from gputree.dtypes import MISSING_CATEGORY, STAY, HostArray
 from gputree.runs import within
 from gputree.tree.categories import lists_of_tables
 from gputree.tree.stack import Stack
@@ -63,34 +63,36 @@ def complete(
 
 
 def _may_ask(tree: Tree, node: int, tables: Tables) -> bool:
-    """Whether some row may need a surrogate: a value is missing, or a level new to the node."""
+    """Whether some row may need a surrogate: a value is missing, or a category new to the node."""
     if tree.category_start[node] >= 0:
         return True
     for table in tables:
         if table is not None:
             column = table.columns[tree.feature[node]]
             values = to_numpy(column.values)
-            is_missing = np.isnan(values) if column.levels is None else values == MISSING_LEVEL
+            is_missing = (
+                np.isnan(values) if column.categories is None else values == MISSING_CATEGORY
+            )
             if is_missing.any():
                 return True
     return False
 
 
 def _branches(tree: Tree, node: int, table: Table) -> Column:
-    """The branch of each row at a node, as a level."""
+    """The branch of each row at a node, as a category."""
     row = np.arange(table.n_rows)
     here, is_primary = np.full(table.n_rows, node), np.ones(table.n_rows, bool)
     slot = decided(
         tree, here, row, is_primary, lambda column: to_numpy(table.columns[column].values)
     )
-    level = np.where(slot == STAY, MISSING_LEVEL, slot).astype(np.int32)
-    return Column(f"branch of {node}", Kind.NOMINAL, level, tuple(range(tree.n_children[node])))
+    category = np.where(slot == STAY, MISSING_CATEGORY, slot).astype(np.int32)
+    return Column(f"branch of {node}", Kind.NOMINAL, category, tuple(range(tree.n_children[node])))
 
 
 def _plain(tree: Tree, asked: list[int], first_column: int) -> Tree:
     """The tree whose nodes that were asked read their branch from columns of their own."""
     feature, start = tree.feature.copy(), tree.category_start.copy()
-    n = tree.n_children[asked].astype(np.int64) + 1  # the last is that of a level nobody has
+    n = tree.n_children[asked].astype(np.int64) + 1  # the last is that of a category nobody has
     own, category, slot = lists_of_tables(within(n), n)
     feature[asked] = first_column + np.arange(len(asked))
     start[asked] = len(tree.category) + own

@@ -14,13 +14,13 @@ from gputree.dtypes import HostArray
 from gputree.export import plan as plans
 from gputree.export.c_templates import (
     ANSWERS,
+    CATEGORY_OF_NUMBER,
+    CATEGORY_OF_TEXT,
     CHECKED,
     COMBINED,
     DIVIDED,
     EXP,
     HEAD,
-    LEVEL_OF_NUMBER,
-    LEVEL_OF_TEXT,
     OUTCOME,
     PREDICT,
     SURROGATES,
@@ -38,7 +38,7 @@ def to_c(plan: Plan, name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError(f"name={name!r} is not an identifier of C; use letters, digits and _")
     tables = tables_of(plan)
-    parts = [_head(plan, name), _constants(plan, tables, name), _levels(plan, name)]
+    parts = [_head(plan, name), _constants(plan, tables, name), _categories(plan, name)]
     parts.append(CHECKED)
     if plan.link != plans.IDENTITY:
         parts.append(_exp())
@@ -70,11 +70,11 @@ def _comment(text: str) -> str:
 
 
 def _said_of(plan: Plan, feature: int, name: str) -> str:
-    levels = plan.schema.levels[feature]
-    if levels is None:
+    categories = plan.schema.categories[feature]
+    if categories is None:
         return ""
-    kind = "text" if any(type(level) is str for level in levels) else "number"
-    return f" (the number of a level: {name}_level_of_{kind})"
+    kind = "text" if any(type(category) is str for category in categories) else "number"
+    return f" (the number of a category: {name}_level_of_{kind})"
 
 
 def _constants(plan: Plan, tables: Tables, name: str) -> str:
@@ -112,54 +112,56 @@ def _constants(plan: Plan, tables: Tables, name: str) -> str:
     if plan.has_surrogates:
         lines.append(_floats("SURROGATE_THRESHOLD", tables.surrogate_threshold))
     lines.append(_floats("VALUE", tables.value.ravel()))
-    n_levels = [-1 if levels is None else len(levels) for levels in plan.schema.levels]
-    lines.append(_whole("N_LEVELS", np.array(n_levels)))
-    unknown = [UNKNOWN[plan.unknown_of(at)] for at in range(len(n_levels))]
+    n_categories = [
+        -1 if categories is None else len(categories) for categories in plan.schema.categories
+    ]
+    lines.append(_whole("N_CATEGORIES", np.array(n_categories)))
+    unknown = [UNKNOWN[plan.unknown_of(at)] for at in range(len(n_categories))]
     lines.append(_whole("UNKNOWN", np.array(unknown)))
     return "\n".join(lines) + "\n"
 
 
-def _levels(plan: Plan, name: str) -> str:
-    """Functions that look levels up, for the kinds of levels that there are."""
+def _categories(plan: Plan, name: str) -> str:
+    """Functions that look categories up, for the kinds of categories that there are."""
     texts: dict[int, list[tuple[bytes, int]]] = {}
     numbers: dict[int, list[tuple[float, int]]] = {}
-    for at, levels in enumerate(plan.schema.levels):
-        for number, level in enumerate(levels or ()):
-            if type(level) is str:
-                texts.setdefault(at, []).append((_bytes(level, _what(plan, at)), number))
+    for at, categories in enumerate(plan.schema.categories):
+        for number, category in enumerate(categories or ()):
+            if type(category) is str:
+                texts.setdefault(at, []).append((_bytes(category, _what(plan, at)), number))
             else:
-                numbers.setdefault(at, []).append((_number(level, _what(plan, at)), number))
+                numbers.setdefault(at, []).append((_number(category, _what(plan, at)), number))
     parts = []
     if texts:
         order = {at: sorted(own) for at, own in texts.items()}  # as strcmp does
         parts.append(_lookup(order, "TEXT", _quoted, len(plan.schema.names)))
-        parts.append(LEVEL_OF_TEXT.replace("@NAME@", name))
+        parts.append(CATEGORY_OF_TEXT.replace("@NAME@", name))
     if numbers:
         ranked = {at: sorted(own) for at, own in numbers.items()}
         parts.append(_lookup(ranked, "NUMBER", _float, len(plan.schema.names)))
-        parts.append(LEVEL_OF_NUMBER.replace("@NAME@", name))
+        parts.append(CATEGORY_OF_NUMBER.replace("@NAME@", name))
     return "".join(parts)
 
 
 def _lookup(order: dict[int, list[tuple[Any, int]]], what: str, write: Any, n_columns: int) -> str:
-    """Sorted levels of all columns one after another, with their numbers."""
+    """Sorted categories of all columns one after another, with their numbers."""
     begin = np.cumsum([0, *(len(order.get(at, ())) for at in range(n_columns))])
     every = [pair for at in sorted(order) for pair in order[at]]
     written = "const char *const" if what == "TEXT" else "const double"
-    entries = [write(level) for level, _ in every]
+    entries = [write(category) for category, _ in every]
     return "\n".join(
         [
             "",
             _whole(f"FIRST_{what}", begin),
             f"static {written} {what}[] = {{\n{wrapped(entries)}\n}};",
-            _whole(f"LEVEL_OF_{what}", np.array([number for _, number in every])),
+            _whole(f"CATEGORY_OF_{what}", np.array([number for _, number in every])),
             "",
         ]
     )
 
 
 def _what(plan: Plan, feature: int) -> str:
-    return f"a level of column {plan.schema.names[feature]!r}"
+    return f"a category of column {plan.schema.names[feature]!r}"
 
 
 def _bytes(text: str, what: str) -> bytes:
@@ -174,13 +176,13 @@ def _bytes(text: str, what: str) -> bytes:
     return raw
 
 
-def _number(level: Any, what: str) -> float:
-    if type(level) not in (bool, int, float) or float(level) != level:
+def _number(category: Any, what: str) -> float:
+    if type(category) not in (bool, int, float) or float(category) != category:
         raise NotExportable(
-            f"{what} is {level!r}, which C holds neither as text nor as a double; convert it to "
+            f"{what} is {category!r}, which C holds neither as text nor as a double; convert it to "
             "text before the fit, or use to_json"
         )
-    return float(level)
+    return float(category)
 
 
 def _text(text: str, what: str) -> str:

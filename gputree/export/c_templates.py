@@ -9,8 +9,8 @@ HEAD = """/* A @ESTIMATOR@, written by gputree. C99, no dependencies.
  * takes one row and writes its answer. NAN is a missing value.
 @COLUMNS@
 @ANSWERS@
- * It returns 0, or n + 1 where column n holds a level that was not seen at fit, and such levels
- * are refused.
+ * It returns 0, or n + 1 where column n holds a category that was not seen at fit, and such
+ * categories are refused.
  *
  * For the bits of gputree, do not let the compiler fuse multiplications with additions: use
  * -std=c99 or -ffp-contract=off.
@@ -22,8 +22,8 @@ HEAD = """/* A @ESTIMATOR@, written by gputree. C99, no dependencies.
 
 """
 
-LEVEL_OF_TEXT = """
-/* The number of a level: NAN for NULL, one too high for a level that was not seen at fit. */
+CATEGORY_OF_TEXT = """
+/* The number of a category: NAN for NULL, one too high for a category that was not seen at fit. */
 double @NAME@_level_of_text(int column, const char *text) {
     int low = FIRST_TEXT[column], high = FIRST_TEXT[column + 1];
     if (text == NULL) {
@@ -33,7 +33,7 @@ double @NAME@_level_of_text(int column, const char *text) {
         int middle = low + (high - low) / 2;
         int order = strcmp(text, TEXT[middle]);
         if (order == 0) {
-            return LEVEL_OF_TEXT[middle];
+            return CATEGORY_OF_TEXT[middle];
         }
         if (order < 0) {
             high = middle;
@@ -41,12 +41,12 @@ double @NAME@_level_of_text(int column, const char *text) {
             low = middle + 1;
         }
     }
-    return N_LEVELS[column];
+    return N_CATEGORIES[column];
 }
 """
 
-LEVEL_OF_NUMBER = """
-/* The number of a level: NAN for NAN, one too high for a level that was not seen at fit. */
+CATEGORY_OF_NUMBER = """
+/* The number of a category: NAN for NAN, one too high for a category that was not seen at fit. */
 double @NAME@_level_of_number(int column, double value) {
     int low = FIRST_NUMBER[column], high = FIRST_NUMBER[column + 1];
     if (isnan(value)) {
@@ -55,7 +55,7 @@ double @NAME@_level_of_number(int column, double value) {
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (value == NUMBER[middle]) {
-            return LEVEL_OF_NUMBER[middle];
+            return CATEGORY_OF_NUMBER[middle];
         }
         if (value < NUMBER[middle]) {
             high = middle;
@@ -63,15 +63,15 @@ double @NAME@_level_of_number(int column, double value) {
             low = middle + 1;
         }
     }
-    return N_LEVELS[column];
+    return N_CATEGORIES[column];
 }
 """
 
 CHECKED = """
-/* Level numbers that are none become missing, one too high, or an error. */
+/* Category numbers that are none become missing, one too high, or an error. */
 static int checked(const double *x, double *row) {
     for (int at = 0; at < N_COLUMNS; ++at) {
-        int n = N_LEVELS[at];
+        int n = N_CATEGORIES[at];
         row[at] = x[at];
         if (n < 0 || isnan(x[at])) {
             continue;

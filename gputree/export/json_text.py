@@ -57,10 +57,10 @@ def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int
             {
                 "name": name,
                 "kind": Kind(kind).name.lower(),
-                "levels": _items(levels),
+                "levels": _items(categories),
                 "missing": has,
             }
-            for name, kind, levels, has in zip(
+            for name, kind, categories, has in zip(
                 header["names"],
                 header["kinds"],
                 header["levels"],
@@ -117,7 +117,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _items(plain: Any) -> Any:
-    """Levels as a list: a file says that they are a tuple."""
+    """Categories as a list: a file says that they are a tuple."""
     return None if plain is None else plain["tuple"]
 
 
@@ -153,7 +153,7 @@ def _unusual(number: Any) -> str | None:
 def _read(text: str | bytes) -> dict[str, Any]:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     if nesting(raw) > MAX_NESTING:  # before the parser, which recurses
-        raise ModelFileError(f"{NAME} is nested deeper than {MAX_NESTING} levels")
+        raise ModelFileError(f"{NAME} is nested deeper than {MAX_NESTING} categories")
     try:
         said = json.loads(raw, parse_constant=_refuse_constant)
     except ValueError as error:

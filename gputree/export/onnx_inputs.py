@@ -1,7 +1,7 @@
 """The inputs of an ONNX model, and how they become a table of numbers.
 
-Levels become their numbers. Where they are unordered, a missing value is MISSING, since sets know
-no NaN. Knows plans.
+Categories become their numbers. Where they are unordered, a missing value is MISSING, since sets
+know no NaN. Knows plans.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from gputree.data.table import Kind
 from gputree.export.onnx_graph import ML, Graph
 from gputree.export.plan import NotExportable, Plan
 
-MISSING = -1.0  # the number of an unordered level that is missing
+MISSING = -1.0  # the number of an unordered category that is missing
 RESERVED = ("probabilities", "label", "prediction")
 
 
@@ -27,38 +27,38 @@ def read_inputs(graph: Graph, plan: Plan, missing_text: str) -> tuple[str, str |
             raise NotExportable(
                 f"column {name!r} cannot be an input of ONNX, whose names are taken; rename it"
             )
-        levels = plan.schema.levels[feature]
-        if levels is None:
+        categories = plan.schema.categories[feature]
+        if categories is None:
             columns.append(graph.input(name, kinds.DOUBLE, [None, 1]))
             continue
         number = _numbered(graph, plan, feature, missing_text)
         columns.append(number)
         if plan.unknown_of(feature) == "error":
-            unknown = graph.constant(np.array(float(len(levels))))
+            unknown = graph.constant(np.array(float(len(categories))))
             own = graph.add("Equal", number, unknown)
             refused = own if refused is None else graph.add("Or", refused, own)
     return graph.add("Concat", *columns, axis=1), refused
 
 
 def _numbered(graph: Graph, plan: Plan, feature: int, missing_text: str) -> str:
-    """The numbers of the levels of a column."""
-    name, levels = plan.schema.names[feature], plan.levels_of(feature)
+    """The numbers of the categories of a column."""
+    name, categories = plan.schema.names[feature], plan.categories_of(feature)
     missing = np.nan if plan.schema.kinds[feature] is Kind.ORDINAL else MISSING
-    unknown = missing if plan.unknown_of(feature) == "missing" else float(len(levels))
-    numbers = np.arange(float(len(levels)))
+    unknown = missing if plan.unknown_of(feature) == "missing" else float(len(categories))
+    numbers = np.arange(float(len(categories)))
     kinds = graph.onnx.TensorProto
-    if levels and all(type(level) is str for level in levels):
-        if missing_text in levels:
+    if categories and all(type(category) is str for category in categories):
+        if missing_text in categories:
             raise NotExportable(
-                f"missing_text={missing_text!r} is a level of column {name!r}; give another text "
-                "that stands for missing values"
+                f"missing_text={missing_text!r} is a category of column {name!r}; give another "
+                "text that stands for missing values"
             )
-        keys = np.array([*levels, missing_text], object)
+        keys = np.array([*categories, missing_text], object)
         column = graph.input(name, kinds.STRING, [None, 1])
         return _encoded(graph, column, keys, np.append(numbers, missing), unknown)
-    keys = np.array([_number(level, name) for level in levels], np.float64)
+    keys = np.array([_number(category, name) for category in categories], np.float64)
     column = graph.input(name, kinds.DOUBLE, [None, 1])
-    if not levels:  # whatever there is, it was not seen
+    if not categories:  # whatever there is, it was not seen
         keys, numbers = np.zeros(1), np.array([unknown])
     number = _encoded(graph, column, keys, numbers, unknown)
     return graph.add("Where", graph.add("IsNaN", column), graph.constant(np.array(missing)), number)
@@ -76,10 +76,10 @@ def _encoded(graph: Graph, column: str, keys: Any, numbers: Any, unknown: float)
     return encoded
 
 
-def _number(level: Any, name: str) -> float:
-    if type(level) not in (bool, int, float) or float(level) != level:
+def _number(category: Any, name: str) -> float:
+    if type(category) not in (bool, int, float) or float(category) != category:
         raise NotExportable(
-            f"column {name!r} has the level {level!r}; levels for ONNX are all text, or all "
-            "numbers that a double holds; convert them before the fit, or use to_json"
+            f"column {name!r} has the category {category!r}; categories for ONNX are all text, or "
+            "all numbers that a double holds; convert them before the fit, or use to_json"
         )
-    return float(level)
+    return float(category)

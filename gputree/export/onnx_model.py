@@ -1,9 +1,9 @@
 """Models for ONNX, in double precision.
 
-One TreeEnsemble (ai.onnx.ml 5) holds all trees: thresholds, and groups of levels as sets. A leaf
-has one target there, so a tree is written once for each of its outputs. Nodes with surrogates are
-decided before the trees, all at once; the trees then test what was decided. Knows plans; onnx is
-imported when it is needed.
+One TreeEnsemble (ai.onnx.ml 5) holds all trees: thresholds, and groups of categories as sets. A
+leaf has one target there, so a tree is written once for each of its outputs. Nodes with surrogates
+are decided before the trees, all at once; the trees then test what was decided. Knows plans; onnx
+is imported when it is needed.
 """
 
 from typing import Any

@@ -186,10 +186,10 @@ class Ensemble:
         return [(low, 0), (known, 1), (None, STAY)]
 
     def _members(self, test: Test, slot: int) -> tuple[float, ...]:
-        """The numbers of the levels that go to a child."""
-        levels = tuple(float(level) for level in test.levels_to(slot))
-        unknown = float(len(self.plan.levels_of(test.feature)))
-        return (*levels, unknown) if test.unknown == slot else levels
+        """The numbers of the categories that go to a child."""
+        categories = tuple(float(category) for category in test.categories_to(slot))
+        unknown = float(len(self.plan.categories_of(test.feature)))
+        return (*categories, unknown) if test.unknown == slot else categories
 
     def _tests(self, number: int, node: int) -> list[Test]:
         tree = self.plan.trees[number]
@@ -201,46 +201,48 @@ class Ensemble:
         value = graph.add("Gather", table, graph.constant(feature), axis=1)
         threshold = np.array([own[0].threshold if own else np.nan for own in tests])
         low = np.array([float(own[0].low) if own else 0.0 for own in tests])
-        by_levels = np.array(
+        by_categories = np.array(
             [bool(own) and self.plan.schema.kinds[own[0].feature] is Kind.NOMINAL for own in tests]
         )
         is_low = graph.add("LessOrEqual", value, graph.constant(np.nan_to_num(threshold)))
         found = graph.add("Where", is_low, graph.constant(low), graph.constant(1.0 - low))
         is_known = graph.add("Not", graph.add("IsNaN", value))
-        if by_levels.any():
-            found, is_known = self._by_levels(graph, value, found, is_known, tests, by_levels)
+        if by_categories.any():
+            found, is_known = self._by_categories(
+                graph, value, found, is_known, tests, by_categories
+            )
         is_there = graph.constant(np.array([bool(own) for own in tests]))
         is_known = graph.add("And", is_known, is_there)
         overruled: str = graph.add("Where", is_known, found, slot)
         return overruled
 
-    def _by_levels(
+    def _by_categories(
         self,
         graph: Graph,
         value: str,
         found: str,
         is_known: str,
         tests: list[list[Test]],
-        by_levels: HostArray,
+        by_categories: HostArray,
     ) -> tuple[str, str]:
-        """The same with tables of levels: what comes before the first level is missing."""
+        """The same with tables of categories: what comes before the first category is missing."""
         table, start = [-1.0], []
-        for own, has_levels in zip(tests, by_levels.tolist(), strict=True):
-            start.append(float(len(table) + 1) if has_levels else 0.0)
-            if has_levels:
+        for own, has_categories in zip(tests, by_categories.tolist(), strict=True):
+            start.append(float(len(table) + 1) if has_categories else 0.0)
+            if has_categories:
                 slots = own[0].slots or ()
                 unknown = -1.0 if own[0].unknown is None else float(own[0].unknown)
                 known = [-1.0 if slot == STAY else float(slot) for slot in slots]
                 table += [-1.0, *known, unknown]
-        is_level = graph.constant(by_levels)
-        safe = graph.add("Where", is_level, value, graph.constant(np.array(0.0)))
+        is_category = graph.constant(by_categories)
+        safe = graph.add("Where", is_category, value, graph.constant(np.array(0.0)))
         place = graph.add("Add", safe, graph.constant(np.array(start)))
         index = graph.add("Cast", place, to=graph.onnx.TensorProto.INT64)
         led = graph.add("Gather", graph.constant(np.array(table)), index)
         leads = graph.add("GreaterOrEqual", led, graph.constant(np.array(0.0)))
-        # A level is a number, so `is_known` is true of it; a number always leads somewhere.
-        leads = graph.add("Or", leads, graph.constant(~by_levels))
-        return graph.add("Where", is_level, led, found), graph.add("And", is_known, leads)
+        # A category is a number, so `is_known` is true of it; a number always leads somewhere.
+        leads = graph.add("Or", leads, graph.constant(~by_categories))
+        return graph.add("Where", is_category, led, found), graph.add("And", is_known, leads)
 
 
 def _fill(nodes: Nodes, at: int, question: Question) -> None:

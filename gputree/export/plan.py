@@ -84,16 +84,16 @@ class Plan:
         return any(bool(tree.n_surrogates.any()) for tree in self.trees)
 
     @property
-    def unknown_levels_are_refused(self) -> bool:
+    def unknown_categories_are_refused(self) -> bool:
         return self.schema.unknown == "error" and any(
-            levels is not None for levels in self.schema.levels
+            categories is not None for categories in self.schema.categories
         )
 
-    def levels_of(self, feature: int) -> tuple[Any, ...]:
-        return self.schema.levels[feature] or ()
+    def categories_of(self, feature: int) -> tuple[Any, ...]:
+        return self.schema.categories[feature] or ()
 
     def unknown_of(self, feature: int) -> str:
-        """What becomes of levels that were not seen at fit: 'missing', 'majority' or 'error'."""
+        """What becomes of categories not seen at fit: 'missing', 'majority' or 'error'."""
         is_ordered = self.schema.kinds[feature] is Kind.ORDINAL
         unknown = self.schema.unknown
         return "missing" if is_ordered and unknown == "majority" else unknown
@@ -143,9 +143,9 @@ def may_stop(tree: Tree) -> HostArray:
 class Test:
     """One test of one column, with where each outcome leads; `rest` takes all else.
 
-    `slots` has an entry a level for levels, and is None for a threshold, up to which values go to
-    `low`. A slot STAY leads to `rest`, and so do missing values; `unknown` is the slot of levels
-    that were not seen at fit, where those have one of their own.
+    `slots` has an entry a category for categories, and is None for a threshold, up to which values
+    go to `low`. A slot STAY leads to `rest`, and so do missing values; `unknown` is the slot of
+    categories that were not seen at fit, where those have one of their own.
     """
 
     __test__ = False  # not for pytest
@@ -156,17 +156,17 @@ class Test:
     slots: tuple[int, ...] | None
     unknown: int | None = None
 
-    def levels_to(self, slot: int) -> list[int]:
-        """The numbers of the levels that go to a child."""
+    def categories_to(self, slot: int) -> list[int]:
+        """The numbers of the categories that go to a child."""
         assert self.slots is not None
-        return [level for level, own in enumerate(self.slots) if own == slot]
+        return [category for category, own in enumerate(self.slots) if own == slot]
 
 
 def test_at(plan: Plan, tree: Tree, node: int) -> Test:
     """The own test of a node."""
     feature, slots = int(tree.feature[node]), None
     if tree.category_start[node] >= 0:
-        slots = tree.slots(node, len(plan.levels_of(feature)) + 1)
+        slots = tree.slots(node, len(plan.categories_of(feature)) + 1)
     return _test(plan, feature, float(tree.threshold[node]), 0, slots)
 
 
@@ -176,13 +176,13 @@ def surrogates_at(plan: Plan, tree: Tree, node: int) -> Iterator[Test]:
     for at in range(begin, begin + int(tree.n_surrogates[node])):
         feature, slots = int(tree.surrogate_feature[at]), None
         if tree.surrogate_category_start[at] >= 0:
-            slots = tree.surrogate_slots(at, len(plan.levels_of(feature)) + 1)
+            slots = tree.surrogate_slots(at, len(plan.categories_of(feature)) + 1)
         threshold, low = float(tree.surrogate_threshold[at]), int(tree.surrogate_slot[at])
         yield _test(plan, feature, threshold, low, slots)
 
 
 def _test(plan: Plan, feature: int, threshold: float, low: int, slots: HostArray | None) -> Test:
-    """A test; `slots` has one entry more than there are levels, for those that nobody has seen."""
+    """A test; `slots` has one entry more than there are categories, for those nobody has seen."""
     if slots is None:
         return _ordered(plan, feature, threshold, low)
     *known, last = slots.tolist()
@@ -191,9 +191,9 @@ def _test(plan: Plan, feature: int, threshold: float, low: int, slots: HostArray
 
 
 def _ordered(plan: Plan, feature: int, threshold: float, low: int) -> Test:
-    """Ordered levels are levels, too: those up to the threshold go to `low`."""
+    """Ordered categories are categories, too: those up to the threshold go to `low`."""
     if plan.schema.kinds[feature] is Kind.NUMERIC:
         return Test(feature, threshold, low, None)
-    n_levels = len(plan.levels_of(feature))
-    slots = tuple(low if level <= threshold else 1 - low for level in range(n_levels))
+    n_categories = len(plan.categories_of(feature))
+    slots = tuple(low if category <= threshold else 1 - low for category in range(n_categories))
     return Test(feature, threshold, low, slots)

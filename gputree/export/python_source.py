@@ -106,19 +106,19 @@ def _said(x, node):
 CODED = '''
 
 def _coded(row):
-    """The values of a row: numbers, and the numbers of levels; None where there is none."""
+    """The values of a row: numbers, and the numbers of categories; None where there is none."""
     if isinstance(row, dict):
         row = [row[name] for name in COLUMNS]
     if len(row) != len(COLUMNS):
         raise ValueError(f"the row has {{len(row)}} values; {{len(COLUMNS)}} are needed")
     x = []
-    for name, value, levels, unknown in zip(COLUMNS, row, LEVELS, UNKNOWN):
+    for name, value, categories, unknown in zip(COLUMNS, row, CATEGORIES, UNKNOWN):
         if value is None or value != value:
             x.append(None)
-        elif levels is None:
+        elif categories is None:
             x.append(float(value))
-        elif value in levels:
-            x.append(levels[value])
+        elif value in categories:
+            x.append(categories[value])
         elif unknown == "error":
             raise ValueError(f"column {{name!r}} holds {{value!r}}, which was not seen at fit")
         else:
@@ -239,9 +239,13 @@ def _constants(plan: Plan, tables: Tables) -> str:
     if plan.classes is not None:
         labels = plan.classes.tolist()
         lines.append(f"CLASSES = {_listed([_literal(label, 'a class label') for label in labels])}")
-    lines.append(f"LEVELS = {_listed([_levels(plan, at) for at in range(len(plan.schema.names))])}")
+    lines.append(
+        f"CATEGORIES = {_listed([_categories(plan, at) for at in range(len(plan.schema.names))])}"
+    )
     unknown = [repr(_unknown(plan, at)) for at in range(len(plan.schema.names))]
-    lines.append(f"UNKNOWN = {_listed(unknown)}  # what levels become that were not seen at fit")
+    lines.append(
+        f"UNKNOWN = {_listed(unknown)}  # what categories become that were not seen at fit"
+    )
     if plan.combine != plans.MEDIAN:
         lines.append(f"START = {_floats(plan.start)}")
     if plan.combine == plans.SUM:
@@ -303,21 +307,23 @@ def _exp_source() -> str:
     )
 
 
-def _levels(plan: Plan, feature: int) -> str:
-    levels = plan.schema.levels[feature]
-    if levels is None:
+def _categories(plan: Plan, feature: int) -> str:
+    categories = plan.schema.categories[feature]
+    if categories is None:
         return "None"
-    what = f"a level of column {plan.schema.names[feature]!r}"
-    entries = [f"{_literal(level, what)}: {number}" for number, level in enumerate(levels)]
+    what = f"a category of column {plan.schema.names[feature]!r}"
+    entries = [
+        f"{_literal(category, what)}: {number}" for number, category in enumerate(categories)
+    ]
     return "{\n" + wrapped(entries, indent=" " * 8) + "\n    }" if entries else "{}"
 
 
 def _unknown(plan: Plan, feature: int) -> Any:
-    if plan.schema.levels[feature] is None:
+    if plan.schema.categories[feature] is None:
         return None
     unknown = plan.unknown_of(feature)
-    levels = plan.levels_of(feature)
-    return {"error": "error", "missing": None, "majority": len(levels)}[unknown]
+    categories = plan.categories_of(feature)
+    return {"error": "error", "missing": None, "majority": len(categories)}[unknown]
 
 
 def _literal(value: Any, what: str) -> str:

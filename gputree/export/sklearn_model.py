@@ -61,7 +61,7 @@ def _refuse(plan: Plan) -> None:
         uses = any((each.feature == at).any() for each in plan.trees)
         if kind is Kind.NOMINAL and uses:
             raise NotExportable(
-                f"scikit-learn's trees have no unordered levels, and column "
+                f"scikit-learn's trees have no unordered categories, and column "
                 f"{plan.schema.names[at]!r} has some; encode it as numbers before the fit, or use "
                 "to_onnx, to_treelite or to_sql"
             )

@@ -40,7 +40,7 @@ def to_sql(plan: Plan, table: str, dialect: str, keep: Iterable[str]) -> str:
         raise ValueError(
             f"keep: names that begin with {RAW} are those of the SELECT itself; rename"
         )
-    # Not indented: a name or a level may hold a line break, which is part of it.
+    # Not indented: a name or a category may hold a line break, which is part of it.
     inner = _select([f"t.{name}" for name in kept], raw, _raw_names(plan), source)
     return _select(kept, _linked(plan), answers, f"FROM (\n{inner}) AS raw")
 
@@ -71,12 +71,14 @@ def _linked(plan: Plan) -> list[str]:
 
 
 def _checked(columns: Columns, expression: str) -> str:
-    """NULL where a level is refused that was not seen at fit."""
+    """NULL where a category is refused that was not seen at fit."""
     plan = columns.plan
-    with_levels = [at for at, levels in enumerate(plan.schema.levels) if levels is not None]
-    if plan.schema.unknown != "error" or not with_levels:
+    with_categories = [
+        at for at, categories in enumerate(plan.schema.categories) if categories is not None
+    ]
+    if plan.schema.unknown != "error" or not with_categories:
         return expression
-    unknown = " OR ".join(columns.is_unknown(at) for at in with_levels)
+    unknown = " OR ".join(columns.is_unknown(at) for at in with_categories)
     return f"CASE WHEN {unknown} THEN NULL ELSE {expression} END"
 
 

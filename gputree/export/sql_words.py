@@ -1,4 +1,4 @@
-"""Words of SQL: quoted names, literals of numbers and levels, tests of one column.
+"""Words of SQL: quoted names, literals of numbers and categories, tests of one column.
 
 Knows dialects and tests; must not know trees.
 """
@@ -70,27 +70,30 @@ class Columns:
         """The condition that a test leads to a child; not true where the value is missing."""
         if test.slots is None:
             return self._up_to(test) if slot == test.low else self._above(test)
-        return self._among(test.feature, test.levels_to(slot), test.unknown == slot)
+        return self._among(test.feature, test.categories_to(slot), test.unknown == slot)
 
     def leads_or_missing(self, test: Test, slot: int) -> str:
         """The same, and true where the value is missing, or as good as missing to the node."""
-        levels = sorted(test.levels_to(slot) + test.levels_to(STAY))
-        if not levels:
+        categories = sorted(test.categories_to(slot) + test.categories_to(STAY))
+        if not categories:
             return f"{self.column[test.feature]} IS NULL"
-        return f"coalesce({self._among(test.feature, levels, False)}, {self.dialect.true})"
+        return f"coalesce({self._among(test.feature, categories, False)}, {self.dialect.true})"
 
     def elsewhere(self, test: Test, slot: int, n_children: int) -> str:
         """The condition that it leads to any other child."""
         if test.slots is None:
             return self.leads(test, 1 - slot)
         others = [
-            level for each in range(n_children) if each != slot for level in test.levels_to(each)
+            category
+            for each in range(n_children)
+            if each != slot
+            for category in test.categories_to(each)
         ]
         is_unknown = test.unknown is not None and test.unknown != slot
         return self._among(test.feature, others, is_unknown)
 
     def is_unknown(self, feature: int) -> str:
-        """The condition that a level was not seen at fit."""
+        """The condition that a category was not seen at fit."""
         return self._among(feature, [], is_unknown=True)
 
     def _up_to(self, test: Test) -> str:
@@ -113,10 +116,10 @@ class Columns:
         is_nan = self.dialect.is_nan
         return condition if is_nan is None else f"{condition} AND NOT {is_nan.format(column)}"
 
-    def _among(self, feature: int, levels: list[int], is_unknown: bool) -> str:
-        """One of some levels, or with `is_unknown` none of the others: an OR would be slow."""
+    def _among(self, feature: int, categories: list[int], is_unknown: bool) -> str:
+        """One of some categories, or with `is_unknown` none of the others: an OR would be slow."""
         column, literals = self.column[feature], self.literals[feature]
-        own = [each for at, each in enumerate(literals) if (at in set(levels)) != is_unknown]
+        own = [each for at, each in enumerate(literals) if (at in set(categories)) != is_unknown]
         if not own:
             return f"{column} IS NOT NULL" if is_unknown else NEVER
         if self.dialect.compares:
@@ -125,25 +128,25 @@ class Columns:
         return f"{column} {'NOT ' * is_unknown}IN ({', '.join(own)})"
 
     def _literals(self, feature: int) -> list[str]:
-        name, levels = self.plan.schema.names[feature], self.plan.levels_of(feature)
-        if len({type(level) is str for level in levels}) > 1:
+        name, categories = self.plan.schema.names[feature], self.plan.categories_of(feature)
+        if len({type(category) is str for category in categories}) > 1:
             raise NotExportable(
-                f"column {name!r} has levels that are text and others that are not, and a column "
-                "of SQL has one type; convert it to text before the fit, or use to_python or "
-                "to_json"
+                f"column {name!r} has categories that are text and others that are not, and a "
+                "column of SQL has one type; convert it to text before the fit, or use to_python "
+                "or to_json"
             )
-        return [self._literal(level, name) for level in levels]
+        return [self._literal(category, name) for category in categories]
 
-    def _literal(self, level: Any, name: str) -> str:
-        if type(level) is bool:
-            return self.dialect.true if level else self.dialect.false
-        if type(level) is int:
-            return str(level)
-        if type(level) is float and math.isfinite(level):
-            return number(level)
-        if type(level) is str and is_text(level):
-            return "'" + level.replace("'", "''") + "'"
+    def _literal(self, category: Any, name: str) -> str:
+        if type(category) is bool:
+            return self.dialect.true if category else self.dialect.false
+        if type(category) is int:
+            return str(category)
+        if type(category) is float and math.isfinite(category):
+            return number(category)
+        if type(category) is str and is_text(category):
+            return "'" + category.replace("'", "''") + "'"
         raise NotExportable(
-            f"column {name!r} has the level {level!r}, which SQL cannot write; rename it before "
-            "the fit, or use to_python or to_json"
+            f"column {name!r} has the category {category!r}, which SQL cannot write; rename it "
+            "before the fit, or use to_python or to_json"
         )

@@ -1,6 +1,6 @@
 """Models for treelite, in double precision.
 
-Its table has numbers of levels, and NaN where a value is missing. Knows plans; treelite is
+Its table has numbers of categories, and NaN where a value is missing. Knows plans; treelite is
 imported when it is needed.
 """
 
@@ -57,10 +57,10 @@ def _refuse(plan: Plan) -> None:
         raise NotExportable(
             "treelite has no classifier of one class; fit it on rows of two, or use to_json"
         )
-    if plan.unknown_levels_are_refused:
+    if plan.unknown_categories_are_refused:
         raise NotExportable(
-            "treelite cannot refuse levels that were not seen at fit, as unknown_category='error' "
-            "does; fit with unknown_category='missing', or use to_onnx"
+            "treelite cannot refuse categories that were not seen at fit, as "
+            "unknown_category='error' does; fit with unknown_category='missing', or use to_onnx"
         )
 
 
@@ -156,5 +156,5 @@ def _split(builder: Any, plan: Plan, tree: Tree, node: int, n_keys: int) -> int:
 
 
 def _members(plan: Plan, test: Test, slot: int) -> list[int]:
-    unknown = [len(plan.levels_of(test.feature))] if test.unknown == slot else []
-    return test.levels_to(slot) + unknown
+    unknown = [len(plan.categories_of(test.feature))] if test.unknown == slot else []
+    return test.categories_to(slot) + unknown

@@ -1,7 +1,7 @@
 """ARFF files, as Weka writes them: declared attributes, then rows.
 
-Nominal attributes keep their declared levels, in order. Dates, relations, sparse rows and weights
-of rows are refused with the line they are on.
+Nominal attributes keep their declared categories, in order. Dates, relations, sparse rows and
+weights of rows are refused with the line they are on.
 """
 
 import re
@@ -29,10 +29,10 @@ BYTES_A_CELL = 8
 
 @dataclass(frozen=True)
 class Attribute:
-    """A declared column; `levels` is None for numbers, and empty for free text."""
+    """A declared column; `categories` is None for numbers, and empty for free text."""
 
     name: str
-    levels: tuple[str, ...] | None
+    categories: tuple[str, ...] | None
 
 
 class ArffFile(TableFile):
@@ -54,13 +54,13 @@ class ArffFile(TableFile):
     def schema(self) -> Any:
         import pyarrow
 
-        def dtype(levels: tuple[str, ...] | None) -> Any:
-            if levels is None:
+        def dtype(categories: tuple[str, ...] | None) -> Any:
+            if categories is None:
                 return pyarrow.float64()
             text = pyarrow.string()
-            return pyarrow.dictionary(pyarrow.int32(), text) if levels else text
+            return pyarrow.dictionary(pyarrow.int32(), text) if categories else text
 
-        found = {each.name: dtype(each.levels) for each in self._attributes}
+        found = {each.name: dtype(each.categories) for each in self._attributes}
         return pyarrow.schema([(name, found[name]) for name in self.names])
 
     def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -112,16 +112,18 @@ class ArffFile(TableFile):
         if found is None or not found[4]:
             raise ValueError(
                 f"{self.path}: line {number} declares no name and type; write @attribute name "
-                "numeric, or @attribute name {level, level}"
+                "numeric, or @attribute name {category, category}"
             )
         name, declared = _unquoted(found), found[4].strip()
         if declared.startswith("{"):
             if not declared.endswith("}"):
-                raise ValueError(f"{self.path}: line {number}: the levels of {name!r} need a }}")
-            levels = tuple(cell or "" for cell in self._split(number, declared[1:-1]))
-            if len(set(levels)) < len(levels):
-                raise ValueError(f"{self.path}: line {number}: {name!r} declares a level twice")
-            return Attribute(name, levels)
+                raise ValueError(
+                    f"{self.path}: line {number}: the categories of {name!r} need a }}"
+                )
+            categories = tuple(cell or "" for cell in self._split(number, declared[1:-1]))
+            if len(set(categories)) < len(categories):
+                raise ValueError(f"{self.path}: line {number}: {name!r} declares a category twice")
+            return Attribute(name, categories)
         kind = declared.split()[0].lower()
         if kind in NUMERIC:
             return Attribute(name, None)
@@ -199,20 +201,22 @@ class ArffFile(TableFile):
     def _column(self, attribute: Attribute, lines: list[int], cells: list[str | None]) -> Any:
         import pyarrow
 
-        if attribute.levels is None:
+        if attribute.categories is None:
             return pyarrow.array(self._numbers(attribute, lines, cells), pyarrow.float64())
-        if not attribute.levels:
+        if not attribute.categories:
             return pyarrow.array(cells, pyarrow.string())
-        place = {level: number for number, level in enumerate(attribute.levels)}
+        place = {category: number for number, category in enumerate(attribute.categories)}
         numbers = [None if cell is None else place.get(cell, -1) for cell in cells]
         if -1 in numbers:
             which = numbers.index(-1)
             raise ValueError(
                 f"{self.path}: line {lines[which]}: {shown(str(cells[which]))} is not among the "
-                f"declared levels of {attribute.name!r}; declare it"
+                f"declared categories of {attribute.name!r}; declare it"
             )
-        levels = pyarrow.array(attribute.levels, pyarrow.string())
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers, pyarrow.int32()), levels)
+        categories = pyarrow.array(attribute.categories, pyarrow.string())
+        return pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array(numbers, pyarrow.int32()), categories
+        )
 
     def _numbers(
         self, attribute: Attribute, lines: list[int], cells: list[str | None]

@@ -34,7 +34,7 @@ def read_file(
     pyarrow.Table
         In text files, empty cells, NA, NaN and ? are missing; a column of CSV holds whole numbers
         (int64), numbers (float64) or, with a cell that is none, text. Nominal attributes of ARFF
-        are dictionary columns with their declared levels.
+        are dictionary columns with their declared categories.
     """
     return open_file(path, columns=columns, encoding=encoding).read()
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from gputree.files.names import check_names, chosen
 
-# What a column is taken for. Text has no levels until the whole file has been read.
+# What a column is taken for. Text has no categories until the whole file has been read.
 FileKind: TypeAlias = Literal["numeric", "ordinal", "nominal", "text", "other"]
 
 WHOLE = 1 << 26  # bytes of the chunks that a whole table is read in

@@ -95,10 +95,10 @@ class Dataset:
         self.n_weighted = table.n_rows if whole is None else int(np.count_nonzero(whole))
         size = table.n_rows, table.n_features, n_trees
         schema = Schema.of(table)
-        n_levels = table.n_features - schema.levels.count(None)
-        with self._timed(size, device, backend, n_jobs, place, n_levels) as timed:
+        n_categories = table.n_features - schema.categories.count(None)
+        with self._timed(size, device, backend, n_jobs, place, n_categories) as timed:
             bins, self.data = bin_table(timed, table, whole, max_bins)
-        weightless = Weightless(schema.levels, whole)
+        weightless = Weightless(schema.categories, whole)
         weightless.look(table)
         self.bins = weightless.numbered(bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
@@ -112,11 +112,11 @@ class Dataset:
         backend: str | None,
         n_jobs: int | None,
         place: int | None = None,
-        n_levels: int = 0,
+        n_categories: int = 0,
     ) -> Iterator[Any]:
         """The backend that is to cut and code so many rows and features for trees, with a clock.
 
-        `n_levels` of the features are of categories.
+        `n_categories` of the features are of categories.
         """
         n_rows, n_features, n_trees = size
         n_cells = n_rows * n_features
@@ -125,7 +125,7 @@ class Dataset:
             backend,
             n_jobs=n_jobs,
             n_cells=n_cells,
-            n_level_cells=n_rows * n_levels,
+            n_category_cells=n_rows * n_categories,
             n_trees=n_trees,
             data_on=place,
         )
@@ -173,7 +173,7 @@ class Dataset:
             The features, in this order; by default all other columns.
         categorical_features : 'from_dtype', None, or array-like of bool, int or str
             Which features hold categories. By default those of text and those of a dictionary or
-            category type; text has its distinct values as levels, in order.
+            category type; text has its distinct values as categories, in order.
         max_bins : int, default=255
             The most bins a feature is cut into.
         codes : 'memory' or folder, default='memory'

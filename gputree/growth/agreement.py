@@ -111,8 +111,8 @@ def _run_sums(values: HostArray, begin: HostArray) -> HostArray:
 
 
 @dataclass(frozen=True)
-class LevelSides:
-    """The child of each level that occurs in a node's children."""
+class CategorySides:
+    """The child of each category that occurs in a node's children."""
 
     place: HostArray  # (cells,) of the node
     code: HostArray  # (cells,)
@@ -127,7 +127,7 @@ class Offer:
     code: HostArray  # (nodes,) the largest code of the first side, for thresholds
     next_code: HostArray  # (nodes,) the next one that occurs, or -1
     low_slot: HostArray  # (nodes,) the child of the first side
-    levels: LevelSides | None = None
+    categories: CategorySides | None = None
 
 
 def by_threshold(cells: Cells, n_nodes: int) -> Offer:
@@ -168,10 +168,10 @@ def _running(values: HostArray, begin: HostArray, n: HostArray) -> tuple[HostArr
     return total - np.repeat(before, n, axis=-1), np.repeat(whole, n, axis=-1)
 
 
-def by_levels(cells: Cells, tie: HostArray, least_otherwise: int) -> Offer:
-    """Each level goes with the larger part of its rows, to child `tie` if both are equal.
+def by_categories(cells: Cells, tie: HostArray, least_otherwise: int) -> Offer:
+    """Each category goes with the larger part of its rows, to child `tie` if both are equal.
 
-    Levels must send at least so many rows another way than the split does.
+    Categories must send at least so many rows another way than the split does.
     """
     n_nodes = len(tie)
     weight, count, place = cells.weight, cells.count, cells.place
@@ -179,7 +179,7 @@ def by_levels(cells: Cells, tie: HostArray, least_otherwise: int) -> Offer:
     n_otherwise = _node_sums(np.where(is_right, count[0], count[1]), place, n_nodes)
     agreement = _node_sums(weight.max(axis=0), place, n_nodes)
     at = np.flatnonzero(count.any(axis=0))
-    sides = LevelSides(place[at], cells.code[at], is_right[at].astype(SLOT))
+    sides = CategorySides(place[at], cells.code[at], is_right[at].astype(SLOT))
     none = np.zeros(n_nodes, np.int64)
     enough = n_otherwise >= least_otherwise
     return Offer(np.where(enough, agreement, 0), none, none, none, sides)

@@ -154,8 +154,8 @@ def grow_whole(
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
     if bins.is_nominal.any():
-        levels = alike(rules.levels, bins, rules.ridge, rules.most_whole)
-        search = replace(search, levels=levels)
+        categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
+        search = replace(search, categories=categories)
     totals = np.stack([start.totals for start in starts])
     found = backend.grow_whole(roots, totals, keys, search, rules.limits(budget))
     if found is None:
@@ -194,11 +194,11 @@ class _Growth:
             backend,
             bins,
             start.channels,
-            rules.levels,
+            rules.categories,
             rules.ratio,
             is_rated=rules.is_rated,
             lets_stay=rules.missing in ("fractional", "surrogate"),
-            ridges=(rules.ridge, rules.level_ridge),
+            ridges=(rules.ridge, rules.category_ridge),
             most_whole=rules.most_whole,
             kept=self.kept,
         )

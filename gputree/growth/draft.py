@@ -10,7 +10,7 @@ import numpy as np
 
 from gputree import sampling
 from gputree.backends.contract import Moves
-from gputree.backends.whole import LevelLists, Whole
+from gputree.backends.whole import CategoryLists, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
@@ -66,7 +66,7 @@ class Draft:
             "children_at": np.zeros(n_roots, np.int64),
             "counted": np.full(n_roots, n_rows),
         }
-        # Codes of levels with their slots, and sums of children, as nodes were noted.
+        # Codes of categories with their slots, and sums of children, as nodes were noted.
         self._lists: list[tuple[HostArray, HostArray]] = []
         self._children: list[HostArray] = []
         self._lists_end = 0
@@ -89,9 +89,9 @@ class Draft:
         draft.parent[whole.first_child[divided]] = divided
         draft.parent[whole.first_child[divided] + 1] = divided
         draft.counted[:] = whole.n_rows
-        if whole.levels is not None:
-            draft._note_lists(whole.levels)
-            draft.missing_slot[whole.levels.node] = _missing_slots(draft, whole.levels)
+        if whole.categories is not None:
+            draft._note_lists(whole.categories)
+            draft.missing_slot[whole.categories.node] = _missing_slots(draft, whole.categories)
             draft.heuristic |= whole.heuristic
         return draft
 
@@ -125,7 +125,7 @@ class Draft:
         self._children.append(tables.sums)
         self._children_end += len(tables.sums)
 
-    def _note_lists(self, lists: LevelLists) -> None:
+    def _note_lists(self, lists: CategoryLists) -> None:
         self.listed_at[lists.node] = self._lists_end + begins(lists.n)
         self.n_listed[lists.node], self.absent[lists.node] = lists.n, lists.absent
         self._lists.append((lists.code, lists.slot))
@@ -212,8 +212,8 @@ class Draft:
             self._put_listed(table, nodes[listed], begins(n_codes)[listed])
         return table
 
-    def lists(self, nodes: HostArray) -> LevelLists:
-        """Where some nodes that test levels send them, without the code of missing values."""
+    def lists(self, nodes: HostArray) -> CategoryLists:
+        """Where some nodes that test categories send them, without the code of missing values."""
         self._lists = [_joined(self._lists)]
         code, slot = self._lists[0]
         n = self.n_listed[nodes]
@@ -221,7 +221,7 @@ class Draft:
         is_value = code[at] < self.bins.n_values[self.feature[nodes]][owner]
         at, owner = at[is_value], owner[is_value]
         n = np.bincount(owner, minlength=len(nodes))
-        return LevelLists(nodes, n, self.absent[nodes], code[at], slot[at])
+        return CategoryLists(nodes, n, self.absent[nodes], code[at], slot[at])
 
     def _put_listed(self, table: HostArray, nodes: HostArray, start: HostArray) -> None:
         """Write the slots of listed codes to the tables of nodes, which begin at `start`."""
@@ -265,7 +265,7 @@ def _joined(lists: list[tuple[HostArray, HostArray]]) -> tuple[HostArray, HostAr
     return np.concatenate(code), np.concatenate(slot)
 
 
-def _listed(nodes: HostArray, tables: Tables) -> LevelLists:
+def _listed(nodes: HostArray, tables: Tables) -> CategoryLists:
     """The tables of nodes as lists: a code has an entry where it does not go where most do."""
     begin, owner = begins(tables.n_codes), owners(tables.n_codes)
     absent = np.full(len(nodes), STAY, SLOT)
@@ -278,10 +278,10 @@ def _listed(nodes: HostArray, tables: Tables) -> LevelLists:
     listed = np.flatnonzero(tables.slot != absent[owner])
     n = np.bincount(owner[listed], minlength=len(nodes))
     code = (listed - begin[owner[listed]]).astype(np.int32)
-    return LevelLists(nodes, n, absent, code, tables.slot[listed])
+    return CategoryLists(nodes, n, absent, code, tables.slot[listed])
 
 
-def _missing_slots(draft: Draft, lists: LevelLists) -> HostArray:
+def _missing_slots(draft: Draft, lists: CategoryLists) -> HostArray:
     """Where nodes send the code of missing values, STAY where their features have none."""
     n_values, n_codes = (
         number[draft.feature[lists.node]] for number in (draft.bins.n_values, draft.bins.n_codes)

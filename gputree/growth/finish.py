@@ -178,8 +178,8 @@ def _lent(sums: HostArray, layout: Layout, channels: Channels) -> HostArray:
 
 def _kinds(draft: Draft, layout: Layout, how: Finish) -> HostArray:
     is_nominal = np.append(draft.bins.is_nominal, False)
-    by_levels = Split.MULTIWAY if how.is_multiway else Split.SUBSET
-    kind = np.where(is_nominal[draft.feature[layout.node]], by_levels, Split.THRESHOLD)
+    by_categories = Split.MULTIWAY if how.is_multiway else Split.SUBSET
+    kind = np.where(is_nominal[draft.feature[layout.node]], by_categories, Split.THRESHOLD)
     return np.where(layout.first_child >= 0, kind, Split.LEAF)
 
 

@@ -22,7 +22,7 @@ def tight_features(bins: Bins, least_gap: float) -> HostArray:
         [
             at
             for at, feature in enumerate(bins.features)
-            if feature.levels is None and (feature.below + least_gap >= feature.above).any()
+            if feature.categories is None and (feature.below + least_gap >= feature.above).any()
         ],
         np.int64,
     )

@@ -9,11 +9,11 @@ here from the sums of the node, so that it is the same on every backend.
   bin, whose rows cannot be divided, or is no number, the threshold is midway between the two values
   of the node that are separated, as in other trees. A node that knows one value only divides it
   from missing ones: every known value goes to child 0.
-- Nominal feature: each level of the node goes to child 0 or 1 by a random bit. If all go the same
-  way, the one with the smallest random number changes sides.
+- Nominal feature: each category of the node goes to child 0 or 1 by a random bit. If all go the
+  same way, the one with the smallest random number changes sides.
 - Rows whose value is missing go to a random side, all of them to the same; with
-  `missing="category"` they are a level of a nominal feature; where they are to be divided or follow
-  surrogates, they have no say.
+  `missing="category"` they are a category of a nominal feature; where they are to be divided or
+  follow surrogates, they have no say.
 
 The best split is taken; of equal ones that of the feature that comes first in the node's draw. One
 that breaks a constraint is none: another feature is tried where no other can be split.
@@ -128,7 +128,7 @@ class RandomSplits:
         return Splits(score, feature, code, next_code, missing_slot, left), threshold
 
     def tabled(self, feature: HostArray) -> HostArray:
-        """Where a threshold and the side of missing values are not all: levels, rows that stay."""
+        """Where threshold and side of missing values are not all: categories, rows that stay."""
         return np.asarray(self.is_nominal[feature] | (self.missing == "known"))
 
     def tables(
@@ -144,7 +144,7 @@ class RandomSplits:
         return np.concatenate(slots), np.concatenate(cells)
 
     def _slots(self, drawn: Drawn, feature: HostArray) -> HostArray:
-        """The child of every code; STAY for levels that do not occur in the node."""
+        """The child of every code; STAY for categories that do not occur in the node."""
         n_codes = self.bins.n_codes[feature]
         pair, code = owners(n_codes), within(n_codes)
         slot = (code > drawn.code[pair]).astype(SLOT)
@@ -203,7 +203,7 @@ class RandomSplits:
         """A value that is drawn between those of the node, and which codes lie above it."""
         share = shares(key)
         low, high = codes.lowest, codes.highest
-        # Missing values as a level have a code beyond all values; levels are not cut.
+        # Missing values as a category have a code beyond all values; categories are not cut.
         last = self.bins.n_values[feature] - 1
         begin = self.bins.below(feature, np.minimum(low, last))
         end = self.bins.above(feature, np.maximum(high - 1, 0))
@@ -280,12 +280,12 @@ class Codes:
 
 
 def _random_groups(key: HostArray, codes: Codes, own: HostArray) -> HostArray:
-    """Which levels go to child 1, by the number of each among its own."""
+    """Which categories go to child 1, by the number of each among its own."""
     number = mix(key[codes.pair], own.astype(np.uint64))
     upper = (number >> np.uint64(63)).astype(bool)
     n_upper = np.bincount(codes.pair[upper], minlength=len(codes.n))
     alike = (n_upper == 0) | (n_upper == codes.n)
-    # The highest bit tells the side; the others, which of the levels changes it.
+    # The highest bit tells the side; the others, which of the categories changes it.
     order = np.lexsort((number << np.uint64(1), codes.pair))
     first = order[codes.begin[alike & (codes.n > 0)]]
     upper[first] = ~upper[first]

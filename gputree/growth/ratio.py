@@ -12,7 +12,7 @@ from gputree.formulas import HOST
 
 ALIKE = 1e-6  # ratios that differ by less tie; a smaller gain is none
 BELOW_AVERAGE = 1e-3  # a gain may miss the average by so much
-MANY_LEVELS = 0.3  # levels a row: a feature with so many is left out of the average
+MANY_CATEGORIES = 0.3  # categories a row: a feature with so many is left out of the average
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Rated:
 
     score: HostArray  # weight times gain of the rows whose value is known, -inf: nothing
     split_info: HostArray  # weight times the bits that tell a row's branch, unknown being one
-    n_cuts: HostArray  # thresholds among which the best was chosen, 0 for levels
+    n_cuts: HostArray  # thresholds among which the best was chosen, 0 for categories
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def choose_by_ratio(
         gain = gain - np.where(is_cut, HOST.log2(np.maximum(rated.n_cuts, 1.0)), 0.0) / (
             whole * unit
         )
-    # A threshold must gain; levels need not, until they are chosen.
+    # A threshold must gain; categories need not, until they are chosen.
     is_valid &= ~is_cut | (gain > ALIKE)
     ratio = np.where(is_valid, gain, 0.0) / np.where(is_valid, rated.split_info / whole, 1.0)
     is_counted = is_valid if rules.in_average is None else is_valid & rules.in_average

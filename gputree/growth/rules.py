@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import LevelRules, Search
+from gputree.backends.contract import CategoryRules, Search
 from gputree.backends.whole import Limits
 from gputree.data.target import Channels, Target
 from gputree.dtypes import TOTAL_BITS, HostArray
@@ -44,8 +44,8 @@ class Rules:
     seed: int = 0
     missing: str = "direction"  # or category, fractional, surrogate
     surrogates: Style = field(default_factory=Style)
-    is_multiway: bool = False  # a child a level, or two children
-    subset_method: str = "auto"  # see backends.levels
+    is_multiway: bool = False  # a child a category, or two children
+    subset_method: str = "auto"  # see backends.categories
     most_exact: int = 10
     list_length: int = 8
     is_random: bool = False  # one split a feature is drawn, instead of searching all
@@ -53,8 +53,8 @@ class Rules:
     least_share: float = 0.0  # see Search
     most_least_weight: int = 0
     ridge: float = 0.0  # see Search
-    level_ridge: float = 0.0  # the same for splits of levels
-    min_category: int = 1  # see LevelRules
+    category_ridge: float = 0.0  # the same for splits of categories
+    min_category: int = 1  # see CategoryRules
     most_whole: int = 0  # categories of a column up to which none is too rare
     constraints: Constraints | None = None
     columns: HostArray | None = None  # (features,) which ones the tree may test; None: all
@@ -65,12 +65,12 @@ class Rules:
         return self.ratio is not None or self.missing in ("fractional", "surrogate")
 
     @property
-    def levels(self) -> LevelRules:
+    def categories(self) -> CategoryRules:
         """How nominal features are split."""
         missing = self.missing
         if self.is_rated:
             missing = "category" if missing == "category" else "known"
-        return LevelRules(
+        return CategoryRules(
             criterion=self.criterion,
             min_rows=self.min_rows_leaf,
             min_weight=self.min_weight_leaf,
@@ -79,7 +79,7 @@ class Rules:
             most_exact=self.most_exact,
             list_length=self.list_length,
             missing=missing,
-            ridge=self.level_ridge,
+            ridge=self.category_ridge,
             min_category=self.min_category,
         )
 

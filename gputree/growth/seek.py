@@ -1,7 +1,7 @@
 """The search for the best split of each node of a frontier.
 
-Thresholds are searched by the backend. Levels are searched here, from sums that the backend hands
-over, and so is the choice among features where it is not simply the best score.
+Thresholds are searched by the backend. Categories are searched here, from sums that the backend
+hands over, and so is the choice among features where it is not simply the best score.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ import numpy as np
 from gputree.backends.contract import (
     NO_SPLIT,
     Backend,
+    CategoryRules,
+    CategorySplits,
     Hist,
-    LevelRules,
-    LevelSplits,
     Rates,
     Search,
     Splits,
@@ -32,8 +32,10 @@ from gputree.growth.ridge import penalty
 from gputree.runs import begins, first_largest, within
 from gputree.sampling import drawn_features
 
-CELLS_AT_ONCE = 2**20  # sums of levels that are looked at together
-FEW_LEVELS = 4  # have so few groups to choose from that these need no more proof than thresholds
+CELLS_AT_ONCE = 2**20  # sums of categories that are looked at together
+FEW_CATEGORIES = (
+    4  # have so few groups to choose from that these need no more proof than thresholds
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Seeker:
         backend: Backend,
         bins: Bins,
         channels: Channels,
-        levels: LevelRules,
+        categories: CategoryRules,
         ratio: RatioRules | None,
         *,
         is_rated: bool,
@@ -74,20 +76,20 @@ class Seeker:
         most_whole: int = 0,
         kept: Kept | None = None,
     ) -> None:
-        """`ridges` are those of thresholds and of levels.
+        """`ridges` are those of thresholds and of categories.
 
         In columns of up to `most_whole` categories none is too rare to be told from others.
         """
         self.backend, self.bins, self.channels = backend, bins, channels
-        self.levels, self.ratio, self.is_rated = levels, ratio, is_rated
+        self.categories, self.ratio, self.is_rated = categories, ratio, is_rated
         self.kept = kept
         self.ridges = ridges
         self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
         self.nominal = np.flatnonzero(is_nominal)
         self.is_ordered = ~is_nominal
-        self.has_many = bins.n_categories > FEW_LEVELS
-        self.alike = alike(levels, bins, ridges[0], most_whole)
+        self.has_many = bins.n_categories > FEW_CATEGORIES
+        self.alike = alike(categories, bins, ridges[0], most_whole)
         least_gap = 0.0 if ratio is None else ratio.least_gap
         self.tight = tight_features(bins, least_gap) if least_gap > 0.0 else np.empty(0, np.int64)
 
@@ -108,11 +110,11 @@ class Seeker:
             may_test = self._also_allowed(may_test, nodes)
         if not self.nominal.size:
             return Found(splits, None)
-        return self._with_levels(hist, search, splits, sums, may_test)
+        return self._with_categories(hist, search, splits, sums, may_test)
 
-    # The backend chose among thresholds; levels may be better.
+    # The backend chose among thresholds; categories may be better.
 
-    def _with_levels(
+    def _with_categories(
         self,
         hist: Hist,
         search: Search,
@@ -124,13 +126,13 @@ class Seeker:
         nodes = np.arange(n_nodes)
         score = np.full((n_nodes, len(self.bins.features)), NO_SPLIT)
         score[nodes, splits.feature] = splits.score
-        of_levels, _, heuristic = self._rate_levels(hist, search, sums, score, may_test)
+        of_categories, _, heuristic = self._rate_categories(hist, search, sums, score, may_test)
         ordered, many = self.ridges
         if ordered != many:
             # Each ridge takes its own part of the gain; what is left compares.
             less = penalty(sums, ordered) - penalty(sums, many)
-            of_levels += np.where(self.has_many[self.nominal], less[:, None], 0.0)
-        score[:, self.nominal] = of_levels
+            of_categories += np.where(self.has_many[self.nominal], less[:, None], 0.0)
+        score[:, self.nominal] = of_categories
         feature = self._highest(score, search)
         best = score[nodes, feature]
         place = np.flatnonzero(~self.is_ordered[feature] & (best > NO_SPLIT))
@@ -156,7 +158,7 @@ class Seeker:
         nodes = np.arange(n_nodes)
         rates = self._rates(hist, search, n_nodes)
         score = rates.score.copy()
-        found = self._rate_levels(hist, search, sums, score, None)
+        found = self._rate_categories(hist, search, sums, score, None)
         score[:, self.nominal], bits, heuristic = found
         if self.ratio is None:
             feature = self._highest(score, search)
@@ -207,7 +209,7 @@ class Seeker:
 
     def _random(self, hist: Hist, search: RandomSearch, nodes: HostArray) -> Found:
         assert self.kept is None or isinstance(self.kept, KeptMeans)
-        missing = self.levels.missing
+        missing = self.categories.missing
         draw = RandomSplits(self.backend, self.bins, self.channels, missing, nodes, self.kept)
         score = draw.scores(hist, search)
         feature = self._first_highest(score, search)
@@ -247,7 +249,7 @@ class Seeker:
         drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
         return np.where(drawn, score, NO_SPLIT)
 
-    def _rate_levels(
+    def _rate_categories(
         self,
         hist: Hist,
         search: Search,
@@ -289,7 +291,7 @@ class Seeker:
     ) -> None:
         """Rate wanted pairs of a node and a nominal feature.
 
-        Tables of many nodes and levels are large, so they are looked at a few pairs at a time.
+        Tables of many nodes and categories are large, so they are looked at a few pairs at a time.
         """
         place, at = np.nonzero(is_wanted)
         n_cells = np.cumsum(self.bins.n_codes[self.nominal[at]]) * self.channels.n
@@ -297,7 +299,7 @@ class Seeker:
         for first, end in pairwise([0, *bound, len(place)]):
             if first < end:
                 some = place[first:end], at[first:end]
-                splits = self._split_levels(hist, some[0], self.nominal[some[1]])
+                splits = self._split_categories(hist, some[0], self.nominal[some[1]])
                 score[some], bits[some] = splits.score, splits.bits
                 is_heuristic[some] = splits.is_heuristic
 
@@ -310,19 +312,19 @@ class Seeker:
         for rules, is_alike in self.alike:
             least[is_alike] = rules.min_category
         may = self.channels.rows_of(sums)[:, None] >= least
-        if self.levels.missing == "direction":
+        if self.categories.missing == "direction":
             may |= self.bins.n_codes > self.bins.n_values
-        return np.asarray(may[:, self.nominal] | self.levels.is_multiway)
+        return np.asarray(may[:, self.nominal] | self.categories.is_multiway)
 
-    def _split_levels(self, hist: Hist, place: HostArray, feature: HostArray) -> LevelSplits:
+    def _split_categories(self, hist: Hist, place: HostArray, feature: HostArray) -> CategorySplits:
         """The best splits of pairs of a node and a nominal feature."""
         parts = []
         for rules, is_alike in self.alike:
             is_in = is_alike[feature]
             if is_in.all():
-                return self.backend.split_levels(hist, place, feature, rules)
+                return self.backend.split_categories(hist, place, feature, rules)
             if is_in.any():
-                found = self.backend.split_levels(hist, place[is_in], feature[is_in], rules)
+                found = self.backend.split_categories(hist, place[is_in], feature[is_in], rules)
                 parts.append((is_in, found))
         return _put_together(parts, self.bins.n_codes[feature])
 
@@ -334,11 +336,11 @@ class Seeker:
         slot = (code > np.repeat(splits.code[place], n_codes)).astype(SLOT)
         slot[code >= np.repeat(self.bins.n_values[feature], n_codes)] = STAY
         n_children = np.full(len(place), 2)
-        of_levels = ~self.is_ordered[feature]
-        if of_levels.any():
-            found = self._split_levels(hist, place[of_levels], feature[of_levels])
-            n_children[of_levels] = found.n_children
-            slot[np.repeat(of_levels, n_codes)] = found.slot
+        of_categories = ~self.is_ordered[feature]
+        if of_categories.any():
+            found = self._split_categories(hist, place[of_categories], feature[of_categories])
+            n_children[of_categories] = found.n_children
+            slot[np.repeat(of_categories, n_codes)] = found.slot
         cells = self.backend.cells(hist, place, feature)
         if self.is_rated and not self.lets_stay:
             slot = self._to_largest(slot, n_codes, n_children, cells, feature)
@@ -366,17 +368,17 @@ class Seeker:
 
 
 def alike(
-    levels: LevelRules, bins: Bins, ridge: float, most_whole: int
-) -> list[tuple[LevelRules, HostArray]]:
-    """Rules for levels, each with the nominal features that go by them.
+    categories: CategoryRules, bins: Bins, ridge: float, most_whole: int
+) -> list[tuple[CategoryRules, HostArray]]:
+    """Rules for categories, each with the nominal features that go by them.
 
-    Few levels have the ridge of thresholds; up to `most_whole` of them are told from one another
-    however few rows they have.
+    Few categories have the ridge of thresholds; up to `most_whole` of them are told from one
+    another however few rows they have.
     """
-    few, whole = bins.n_categories <= FEW_LEVELS, bins.n_categories <= most_whole
-    found: dict[LevelRules, HostArray] = {}
+    few, whole = bins.n_categories <= FEW_CATEGORIES, bins.n_categories <= most_whole
+    found: dict[CategoryRules, HostArray] = {}
     for is_few, is_whole in ((False, False), (False, True), (True, False), (True, True)):
-        rules = levels
+        rules = categories
         if is_few:
             rules = replace(rules, ridge=ridge)
         if is_whole:
@@ -386,7 +388,9 @@ def alike(
     return [(rules, own) for rules, own in nominal if own.any()]
 
 
-def _put_together(parts: list[tuple[HostArray, LevelSplits]], n_codes: HostArray) -> LevelSplits:
+def _put_together(
+    parts: list[tuple[HostArray, CategorySplits]], n_codes: HostArray
+) -> CategorySplits:
     """The splits of all pairs from those of some; a part comes with which pairs it has."""
     whole = {}
     for name in ("score", "bits", "is_heuristic", "n_children", "slot"):
@@ -395,7 +399,7 @@ def _put_together(parts: list[tuple[HostArray, LevelSplits]], n_codes: HostArray
         for (is_in, _), value in zip(parts, values, strict=True):
             joined[np.repeat(is_in, n_codes) if name == "slot" else is_in] = value
         whole[name] = joined
-    return LevelSplits(**whole)
+    return CategorySplits(**whole)
 
 
 def _child_sums(

@@ -21,7 +21,7 @@ LIST_START, LISTS = "category_start", ("category", "category_slot")
 def finish_rounds(found: Boosted, bins: Bins, how: Finish, exponent: int) -> list[Tree]:
     """The trees, as `finish_steps` makes them, but all at once."""
     trees = finish_boosted(found, bins, exponent)
-    if found.levels is None:
+    if found.categories is None:
         return trees
     joined = finish_steps(_joined(found, bins), found.step, found.worth, how)
     start, begin = getattr(joined, LIST_START), begins(found.n_nodes)
@@ -61,7 +61,7 @@ def _joined(found: Boosted, bins: Bins) -> Grown:
         score=found.worth,
         sums=np.stack([found.weight, np.zeros_like(found.weight)], axis=1),
         rows=None,
-        levels=found.levels,
+        categories=found.categories,
     )
     channels = gradient_channels(0, 0, counts_rows=False, weighs=True)
     layout = Layout(number, found.first_child, np.where(is_inner, 2, 0), number)

@@ -1,8 +1,8 @@
 """CART's surrogates: other tests that send rows the same way, for rows whose value is missing.
 
-For every other feature the cut, or the side of each level, that agrees most with the split on the
-rows whose value is known. A cut sends at least two rows each way, and a surrogate agrees more than
-the larger child alone would. The best few are tried in turn.
+For every other feature the cut, or the side of each category, that agrees most with the split on
+the rows whose value is known. A cut sends at least two rows each way, and a surrogate agrees more
+than the larger child alone would. The best few are tried in turn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from gputree.growth.agreement import (
     CellsOfSums,
     CellSource,
     Offer,
-    by_levels,
+    by_categories,
     by_threshold,
 )
 from gputree.runs import begins
@@ -37,7 +37,7 @@ class Style:
     """Which surrogates are kept."""
 
     most: int = 5  # at each node
-    least_otherwise: int = 0  # rows that levels must send another way than the split does
+    least_otherwise: int = 0  # rows that categories must send another way than the split does
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,11 @@ class Surrogates:
     next_code: HostArray  # (surrogates,) the next one that occurs
     low_slot: HostArray  # (surrogates,) the child of the first side
     agreement: HostArray  # (surrogates,) share of the weight that goes the same way
-    # (surrogates,) where its list of levels begins, as `tree.categories` has it; -1 for thresholds
+    # (surrogates,) where its list of categories begins, as `tree.categories` has it; -1 for
+    # thresholds
     category_start: HostArray
     category: HostArray  # (entries of lists,)
-    slot: HostArray  # (entries of lists,) the child of a level; STAY for a missing one
+    slot: HostArray  # (entries of lists,) the child of a category; STAY for a missing one
 
     @classmethod
     def joined(cls, parts: Sequence["Surrogates"]) -> "Surrogates":
@@ -121,7 +122,7 @@ class SurrogateSearch:
             name: np.stack([getattr(offer, name) for offer in offers], axis=1)[at, feature]
             for name in ("code", "next_code", "low_slot")
         }
-        category_start, category, slot = self._levels(offers, at, feature)
+        category_start, category, slot = self._categories(offers, at, feature)
         return Surrogates(
             node=node[at],
             feature=feature,
@@ -137,17 +138,17 @@ class SurrogateSearch:
         for feature, is_nominal in enumerate(self.bins.is_nominal.tolist()):
             cells = source.cells(feature)
             if is_nominal:
-                offers.append(by_levels(cells, tie, self.style.least_otherwise))
+                offers.append(by_categories(cells, tie, self.style.least_otherwise))
             else:
                 offers.append(by_threshold(cells, len(tie)))
         return offers
 
-    def _levels(self, offers: list[Offer], at: HostArray, feature: HostArray) -> Lists:
-        """The lists of surrogates by levels; those that the node has not seen are not known."""
+    def _categories(self, offers: list[Offer], at: HostArray, feature: HostArray) -> Lists:
+        """The lists of surrogates by categories; those that the node has not seen are not known."""
         test = np.flatnonzero(self.bins.is_nominal[feature])
         owner, code, slot = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, SLOT)]
         for own in np.unique(feature[test]).tolist():
-            sides, chosen = offers[own].levels, feature[test] == own
+            sides, chosen = offers[own].categories, feature[test] == own
             assert sides is not None
             test_of = np.full(len(offers[own].agreement), -1)
             test_of[at[test[chosen]]] = np.flatnonzero(chosen)
@@ -177,9 +178,11 @@ def _tie(channels: Channels, sums: HostArray) -> HostArray:
     weight = channels.weight_of(sums)
     scored = sums[..., channels.scored]
     factor = np.arange(channels.n_scored) if channels.is_classes else np.ones(1)
-    level = (scored[..., : len(factor)] * factor).sum(axis=-1) / np.maximum(weight, 1)
-    by_level = level[:, 1] > level[:, 0]
-    return np.where(weight[:, 0] == weight[:, 1], by_level, weight[:, 1] > weight[:, 0]).astype(int)
+    category = (scored[..., : len(factor)] * factor).sum(axis=-1) / np.maximum(weight, 1)
+    by_category = category[:, 1] > category[:, 0]
+    return np.where(weight[:, 0] == weight[:, 1], by_category, weight[:, 1] > weight[:, 0]).astype(
+        int
+    )
 
 
 def larger_child(channels: Channels, sums: HostArray) -> HostArray:
@@ -217,9 +220,9 @@ def _slots(which: Surrogates, code: HostArray, n_values: HostArray) -> HostArray
     """The child to which each surrogate sends a code."""
     side = np.where(code > which.code, 1 - which.low_slot, which.low_slot)
     slot = np.where(code < n_values, side, STAY)
-    levels = np.flatnonzero(which.category_start >= 0)
-    start = which.category_start[levels]
-    slot[levels] = slots_of(start, code[levels], which.category, which.slot)
+    categories = np.flatnonzero(which.category_start >= 0)
+    start = which.category_start[categories]
+    slot[categories] = slots_of(start, code[categories], which.category, which.slot)
     return slot
 
 

@@ -9,15 +9,15 @@ from gputree.arrays import to_numpy
 from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Column, Kind, Table
-from gputree.dtypes import LEVEL, HostArray
+from gputree.dtypes import CATEGORY_NUMBER, HostArray
 from gputree.estimators import parameters
 from gputree.plots.axes import CLASS_MARKERS, SMALL, hexed, new_axes
 from gputree.plots.models import fitted, schema_of
 from gputree.tree.colours import WHITE, class_colours
 
 EDGE = 0.05  # of the range, around it
-MOST_LEVELS = 30  # more could not be read
-SHAKEN = 0.3  # how far points of a level are moved apart, of half the room that it has
+MOST_CATEGORIES = 30  # more could not be read
+SHAKEN = 0.3  # how far points of a category are moved apart, of half the room that it has
 STRONGEST = 0.55  # of a class's colour in its region: points must stand out
 
 
@@ -30,8 +30,8 @@ class Side:
     asked: HostArray  # (cells,) values
 
     @property
-    def levels(self) -> tuple[Any, ...] | None:
-        return self.column.levels
+    def categories(self) -> tuple[Any, ...] | None:
+        return self.column.categories
 
 
 def plot_boundary(
@@ -45,10 +45,9 @@ def plot_boundary(
 ) -> Any:
     """Draw what a model answers over two columns: regions of classes, or values by colour.
 
-    The other columns are held at the median of X, or at the most frequent level. A region's colour
-    is the stronger the surer the model is of its class. Levels of categories stand side by side,
-    with their points moved apart at random; rows where one of the two values is missing have no
-    point.
+    The other columns are held at the median of X, or at the most frequent category. A region's
+    colour is the stronger the surer the model is of its class. Categories stand side by side, with
+    their points moved apart at random; rows where one of the two values is missing have no point.
 
     Parameters
     ----------
@@ -147,14 +146,18 @@ def _number(feature: Any, schema: Schema) -> int:
 
 
 def _side(column: Column, resolution: int) -> Side:
-    if column.levels is not None:
-        n_levels = len(column.levels)
-        if n_levels > MOST_LEVELS:
+    if column.categories is not None:
+        n_categories = len(column.categories)
+        if n_categories > MOST_CATEGORIES:
             raise ValueError(
-                f"column {column.name!r} has {n_levels} levels, and a picture has room for "
-                f"{MOST_LEVELS}; choose other features"
+                f"column {column.name!r} has {n_categories} categories, and a picture has room for "
+                f"{MOST_CATEGORIES}; choose other features"
             )
-        return Side(column, np.arange(n_levels + 1) - 0.5, np.arange(n_levels).astype(LEVEL))
+        return Side(
+            column,
+            np.arange(n_categories + 1) - 0.5,
+            np.arange(n_categories).astype(CATEGORY_NUMBER),
+        )
     values = to_numpy(column.values)
     known = values[np.isfinite(values)].astype(np.float64)
     if not known.size:
@@ -177,14 +180,14 @@ def _grid(table: Table, chosen: tuple[int, int], right: HostArray, up: HostArray
 
 
 def _usual(column: Column, n_rows: int) -> HostArray:
-    """The median of a column, or its most frequent level; what is missing stays out of it."""
+    """The median of a column, or its most frequent category; what is missing stays out of it."""
     values = to_numpy(column.values)
     if column.kind is Kind.NUMERIC:
         known = values[~np.isnan(values)]
         # Not between two values: a median that is none of them would be no usual one.
         usual = np.sort(known)[len(known) // 2] if known.size else np.nan
     else:
-        known = values[(values >= 0) & (values < len(column.levels or ()))]
+        known = values[(values >= 0) & (values < len(column.categories or ()))]
         usual = np.bincount(known).argmax() if known.size else -1
     return np.full(n_rows, usual, values.dtype)
 
@@ -263,9 +266,9 @@ def _draw_numbers(
 def _placed(side: Side, seed: int) -> HostArray:
     """Where the rows are along a side; NaN where their value is missing."""
     values = to_numpy(side.column.values).astype(np.float64)
-    if side.levels is None:
+    if side.categories is None:
         return values
-    values[(values < 0) | (values >= len(side.levels))] = np.nan
+    values[(values < 0) | (values >= len(side.categories))] = np.nan
     shake = np.random.default_rng(seed).uniform(-SHAKEN, SHAKEN, len(values))
     return np.asarray(values + shake)
 
@@ -273,5 +276,5 @@ def _placed(side: Side, seed: int) -> HostArray:
 def _label(axis: Any, side: Side) -> None:
     axis.set_label_text(side.column.name, parse_math=False)
     axis.axes.set(**{f"{axis.axis_name}lim": (side.edges[0], side.edges[-1])})
-    if side.levels is not None:
-        axis.set_ticks(range(len(side.levels)), [str(each) for each in side.levels])
+    if side.categories is not None:
+        axis.set_ticks(range(len(side.categories)), [str(each) for each in side.categories])

@@ -15,7 +15,7 @@ from gputree.tree.describe import Boxes
 LARGEST_FONT = 12.0  # points, where there is room
 SMALLEST_FONT = 1.0  # FreeType has none below
 WIDTH = 22  # characters before a line is broken
-MOST_NAMED = 4  # levels of a condition: long lists would make all boxes small
+MOST_NAMED = 4  # categories of a condition: long lists would make all boxes small
 POINTS = 72  # an inch
 PADDING = 0.4  # around the text of a box, in font sizes
 FILLED_SHARE = 0.9  # of the room between boxes that they may take

@@ -1,6 +1,6 @@
-"""Empty leaves: one for each level that a node has not seen, or one for all of them.
+"""Empty leaves: one for each category that a node has not seen, or one for all of them.
 
-A tree has the latter. Rows that come to a node later may bring levels that it had not seen, and
+A tree has the latter. Rows that come to a node later may bring categories that it had not seen, and
 these need children of their own.
 """
 
@@ -14,18 +14,18 @@ from gputree.tree.categories import lists_of_tables, tables_of, taken
 from gputree.tree.tree import Split, Tree
 
 
-def with_a_leaf_a_level(tree: Tree) -> Tree:
-    """The tree in which no two levels share an empty leaf."""
+def with_a_leaf_a_category(tree: Tree) -> Tree:
+    """The tree in which no two categories share an empty leaf."""
     is_empty = _is_empty(tree)
     if not is_empty.any():
         return tree
-    owner, level, slot = table_entries(tree)
+    owner, category, slot = table_entries(tree)
     is_known = slot != STAY
-    shares = (level >= 0) & is_known & is_empty[tree.first_child[owner] + slot * is_known]
+    shares = (category >= 0) & is_known & is_empty[tree.first_child[owner] + slot * is_known]
     n_unseen = np.bincount(owner[shares], minlength=tree.n_nodes)
     empty_slot = np.full(tree.n_nodes, tree.n_children.max(), np.int64)
     empty_slot[owner[shares]] = slot[shares]
-    # Unseen levels take the place of their leaf in order, and later children make room.
+    # Unseen categories take the place of their leaf in order, and later children make room.
     is_first = np.diff(owner, prepend=-1) != 0
     before: HostArray = begins(shares)
     number = before - before[is_first][np.cumsum(is_first) - 1]
@@ -39,7 +39,7 @@ def with_a_leaf_a_level(tree: Tree) -> Tree:
 
 
 def with_shared_leaves(tree: Tree) -> Tree:
-    """The tree in which all levels that a node has not seen share a leaf."""
+    """The tree in which all categories that a node has not seen share a leaf."""
     is_empty = _is_empty(tree)
     parent = tree.parent
     owner_of_empty, first = np.unique(parent[is_empty], return_index=True)
@@ -63,7 +63,7 @@ def with_shared_leaves(tree: Tree) -> Tree:
 
 
 def with_largest_for_unknown(tree: Tree, which: HostArray) -> Tree:
-    """The tree in which some nodes send levels that nobody has seen to what is the largest now."""
+    """The tree in which some nodes send categories nobody has seen to what is the largest now."""
     slot = tree.category_slot.copy()
     for node in np.flatnonzero(which & (tree.category_start >= 0)).tolist():
         first, start = int(tree.first_child[node]), int(tree.category_start[node])
@@ -73,21 +73,21 @@ def with_largest_for_unknown(tree: Tree, which: HostArray) -> Tree:
 
 
 def _is_empty(tree: Tree) -> HostArray:
-    """Leaves without rows below nodes that have a child a level."""
+    """Leaves without rows below nodes that have a child a category."""
     is_below = np.append(False, tree.kind[tree.parent[1:]] == Split.MULTIWAY)
     return np.asarray(is_below & tree.is_leaf & (tree.weight == 0))
 
 
 def table_entries(tree: Tree) -> tuple[HostArray, HostArray, HostArray]:
-    """Node, level and slot, for each level of each node that has a child a level.
+    """Node, category and slot, for each category of each node that has a child a category.
 
-    After the levels of a node come those that nobody has seen: -1.
+    After the categories of a node come those that nobody has seen: -1.
     """
     node = np.flatnonzero(tree.kind == Split.MULTIWAY)
     slot, n = tables_of(tree.category_start[node], tree.category, tree.category_slot)
-    level = within(n)
-    level[np.cumsum(n) - 1] = -1
-    return np.repeat(node, n), level, slot.astype(np.int64)
+    category = within(n)
+    category[np.cumsum(n) - 1] = -1
+    return np.repeat(node, n), category, slot.astype(np.int64)
 
 
 def _with_tables(tree: Tree, owner: HostArray, slot: HostArray) -> Tree:

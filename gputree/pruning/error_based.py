@@ -118,7 +118,7 @@ class ErrorBased(Method):
         tree : Tree
             A classification tree.
         read : callable
-            The values or level numbers of a column of the training rows, by its number.
+            The values or category numbers of a column of the training rows, by its number.
         label : array of shape (n_rows,)
             The number of the class of each row.
         weight : array of shape (n_rows,), optional

@@ -13,7 +13,7 @@ from gputree.dtypes import STAY, HostArray
 from gputree.formulas import HOST
 from gputree.pruning.empty import (
     table_entries,
-    with_a_leaf_a_level,
+    with_a_leaf_a_category,
     with_largest_for_unknown,
     with_shared_leaves,
 )
@@ -43,7 +43,7 @@ class Raising:
         slack: float,
         walk: Walk | None = None,
     ) -> None:
-        self._tree = with_a_leaf_a_level(tree)
+        self._tree = with_a_leaf_a_category(tree)
         self._course = Course(self._tree, read, walk)
         self._label, self._estimate, self._slack = label, estimate, slack
         n_nodes = self._tree.n_nodes
@@ -272,10 +272,10 @@ class Raising:
 
 
 def _ranks(tree: Tree) -> HostArray:
-    """The place of each child among its siblings: by their first level, where they have levels."""
+    """The place of each child among its siblings: by its first category, where it has some."""
     parent = tree.parent
     rank = np.arange(tree.n_nodes) - np.append(0, tree.first_child[parent[1:]])
-    owner, level, slot = table_entries(tree)
-    own = np.flatnonzero((level >= 0) & (slot != STAY))[::-1]
-    rank[tree.first_child[owner[own]] + slot[own]] = level[own]
+    owner, category, slot = table_entries(tree)
+    own = np.flatnonzero((category >= 0) & (slot != STAY))[::-1]
+    rank[tree.first_child[owner[own]] + slot[own]] = category[own]
     return rank

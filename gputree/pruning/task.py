@@ -28,7 +28,7 @@ class Sample:
     y: HostArray  # (rows,) numbers of classes, or (rows, outputs) of a regression
     weight: HostArray  # (rows,)
     ends: Callable[[Tree], Ends]
-    read: Read  # the values or level numbers of a column, by its number
+    read: Read  # the values or category numbers of a column, by its number
     walker: Callable[[], Walk]  # how rows walk from any node on; made where it is needed
 
 

@@ -136,8 +136,8 @@ def _schema(model: Any) -> dict[str, Any]:
         "names": [label(name) for name in schema.names],
         "kinds": [kind.name.lower() for kind in schema.kinds],
         "levels": [
-            None if levels is None else [label(level) for level in levels]
-            for levels in schema.levels
+            None if categories is None else [label(category) for category in categories]
+            for categories in schema.categories
         ],
         "has_missing": list(schema.has_missing),
         "unknown": schema.unknown,

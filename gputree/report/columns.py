@@ -13,7 +13,7 @@ from gputree.dtypes import HostArray
 from gputree.report.plain import label, number, numbers
 
 N_BARS = 24
-MOST_LEVELS = 12  # with a bar of their own
+MOST_CATEGORIES = 12  # with a bar of their own
 MOST_COLUMNS = 200
 FAR = 4.0  # a range so many times that of nearly all values hides them
 
@@ -34,14 +34,14 @@ def column_summary(column: Column) -> dict[str, Any]:
     about: dict[str, Any] = {"name": label(column.name), "kind": column.kind.name.lower()}
     if column.kind is Kind.NUMERIC:
         return about | number_summary(values)
-    n_levels = len(column.levels or ())
-    known = values[(values >= 0) & (values < n_levels)]
-    count = np.bincount(known, minlength=n_levels)
+    n_categories = len(column.categories or ())
+    known = values[(values >= 0) & (values < n_categories)]
+    count = np.bincount(known, minlength=n_categories)
     return about | {
         "missing": int((values < 0).sum()),
-        "unseen": int((values >= n_levels).sum()),
+        "unseen": int((values >= n_categories).sum()),
         "distinct": int((count > 0).sum()),
-        "bars": level_bars(column.levels or (), count, column.kind is Kind.ORDINAL),
+        "bars": category_bars(column.categories or (), count, column.kind is Kind.ORDINAL),
     }
 
 
@@ -96,14 +96,16 @@ def steps_of(values: HostArray, low: float, high: float, n_bars: int) -> HostArr
     return np.minimum((place * n_bars).astype(np.int64), n_bars - 1)
 
 
-def level_bars(levels: tuple[Any, ...], count: HostArray, is_ordered: bool) -> dict[str, Any]:
-    """Counts of the most frequent levels; ordered levels stay in order."""
-    order = np.argsort(-count, kind="stable")[:MOST_LEVELS]
+def category_bars(
+    categories: tuple[Any, ...], count: HostArray, is_ordered: bool
+) -> dict[str, Any]:
+    """Counts of the most frequent categories; ordered categories stay in order."""
+    order = np.argsort(-count, kind="stable")[:MOST_CATEGORIES]
     if is_ordered:
         order = np.sort(order)
     return {
-        "levels": [label(levels[at]) for at in order.tolist()],
+        "levels": [label(categories[at]) for at in order.tolist()],
         "count": count[order].tolist(),
         "others": int(count.sum() - count[order].sum()),
-        "n_others": len(levels) - len(order),
+        "n_others": len(categories) - len(order),
     }

@@ -40,7 +40,7 @@ def exact(value: float) -> int | float | str | None:
 
 
 def label(value: Any) -> str:
-    """A name or level as people write it."""
+    """A name or category as people write it."""
     return str(value)
 
 

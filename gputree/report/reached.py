@@ -19,7 +19,7 @@ from gputree.tree.walk import Ends
 
 N_STEPS = 16
 MOST_GROUPS = 8  # classes with a colour of their own in a node's histogram
-MOST_LEVELS = 12
+MOST_CATEGORIES = 12
 MOST_COUNTS = 60_000  # of all histograms of a report together
 
 
@@ -89,8 +89,8 @@ def node_bars(
             if column.kind is Kind.NUMERIC:
                 bars[str(node)] = _of_numbers(values, own, n_groups, y[rows])
             else:
-                n_levels = len(column.levels or ())
-                bars[str(node)] = _of_levels(values, n_levels, own, n_groups, y[rows])
+                n_categories = len(column.categories or ())
+                bars[str(node)] = _of_categories(values, n_categories, own, n_groups, y[rows])
     return {"bars": bars, "n_nodes": len(inner), "n_inner": int((~tree.is_leaf).sum())}
 
 
@@ -120,18 +120,18 @@ def _of_numbers(
     return about | _counted(step, N_STEPS, own, n_groups, y[is_known])
 
 
-def _of_levels(
-    values: HostArray, n_levels: int, group: HostArray | None, n_groups: int, y: HostArray
+def _of_categories(
+    values: HostArray, n_categories: int, group: HostArray | None, n_groups: int, y: HostArray
 ) -> dict[str, Any]:
-    is_known = (values >= 0) & (values < n_levels)
+    is_known = (values >= 0) & (values < n_categories)
     about: dict[str, Any] = {"missing": int((values < 0).sum())}
     known = values[is_known]
-    total = np.bincount(known, minlength=n_levels)
-    kept = np.argsort(-total, kind="stable")[:MOST_LEVELS]
+    total = np.bincount(known, minlength=n_categories)
+    kept = np.argsort(-total, kind="stable")[:MOST_CATEGORIES]
     kept = np.sort(kept[total[kept] > 0])
     if not kept.size:
         return about
-    place = np.full(n_levels, -1)
+    place = np.full(n_categories, -1)
     place[kept] = np.arange(len(kept))
     is_kept = place[known] >= 0
     own = None if group is None else group[is_known][is_kept]

@@ -120,7 +120,7 @@ def _slots(slot: HostArray) -> list[int]:
 
 
 def _text(slot: HostArray) -> str | list[int]:
-    """A character a level, where there are few children: most of a page could be these."""
+    """A character a category, where there are few children: most of a page could be these."""
     used = slot[slot != STAY]
     if used.max(initial=0) >= len(ALPHABET):
         return _slots(slot)

@@ -15,7 +15,7 @@ from gputree.rules.rule_set import Rule, RuleSet
 
 Item = TypeVar("Item")
 
-# By rule, the default last; then by condition, rule after rule; then by level.
+# By rule, the default last; then by condition, rule after rule; then by category.
 DTYPES = {
     "rule_answer": "int32",
     "rule_n_rows": "float64",
@@ -42,8 +42,10 @@ def to_arrays(rules: RuleSet) -> dict[str, HostArray]:
         "condition_feature": [condition.feature for condition in conditions],
         "condition_sign": [int(condition.sign) for condition in conditions],
         "condition_threshold": [condition.threshold for condition in conditions],
-        "condition_n_levels": [len(condition.levels) for condition in conditions],
-        "condition_level": [level for condition in conditions for level in condition.levels],
+        "condition_n_levels": [len(condition.categories) for condition in conditions],
+        "condition_level": [
+            category for condition in conditions for category in condition.categories
+        ],
     }
     return {name: np.array(lists[name], dtype) for name, dtype in DTYPES.items()}
 
@@ -51,9 +53,9 @@ def to_arrays(rules: RuleSet) -> dict[str, HostArray]:
 def from_arrays(arrays: Mapping[str, HostArray], schema: Schema, classes: HostArray) -> RuleSet:
     """The rules that `to_arrays` turned into arrays; ModelFileError if there are none."""
     _check_shapes(arrays, len(classes))
-    level = _cut_up(arrays["condition_level"].tolist(), arrays["condition_n_levels"])
+    category = _cut_up(arrays["condition_level"].tolist(), arrays["condition_n_levels"])
     fields = ("condition_feature", "condition_sign", "condition_threshold")
-    listed = zip(*(arrays[name].tolist() for name in fields), level, strict=True)
+    listed = zip(*(arrays[name].tolist() for name in fields), category, strict=True)
     conditions = [_condition(schema, *each) for each in listed]
     by_rule = _cut_up(conditions, arrays["rule_n_conditions"])
     numbers = [arrays[name].tolist() for name in ("rule_answer", "rule_n_rows", "rule_value")]
@@ -96,27 +98,29 @@ def _cut_up(items: list[Item], n: HostArray) -> list[list[Item]]:
 
 
 def _condition(
-    schema: Schema, feature: int, sign: int, threshold: float, level: list[int]
+    schema: Schema, feature: int, sign: int, threshold: float, category: list[int]
 ) -> Condition:
     if not 0 <= feature < schema.n_features:
         raise ModelFileError(f"a rule tests column {feature} of {schema.n_features}")
     if sign not in list(Sign):
         raise ModelFileError("a rule compares in an unknown way")
-    known = schema.levels[feature]
+    known = schema.categories[feature]
     name = schema.names[feature]
     if sign == Sign.AMONG:
-        is_listed = all(low < high for low, high in pairwise([-1, *level]))
-        if not level or not is_listed or known is None or level[-1] >= len(known):
-            raise ModelFileError(f"a rule asks for levels that column {name!r} does not have")
-    elif level:
-        raise ModelFileError(f"a rule names levels of column {name!r} and does not ask for them")
+        is_listed = all(low < high for low, high in pairwise([-1, *category]))
+        if not category or not is_listed or known is None or category[-1] >= len(known):
+            raise ModelFileError(f"a rule asks for categories that column {name!r} does not have")
+    elif category:
+        raise ModelFileError(
+            f"a rule names categories of column {name!r} and does not ask for them"
+        )
     if sign in (Sign.AMONG, Sign.MISSING):
         is_right = threshold == 0.0 and not math.copysign(1.0, threshold) < 0
     elif sign == Sign.UP_TO and threshold == math.inf:
         is_right = True  # it asks for a known value
     else:
-        # A level is named by the whole number below the threshold.
+        # A category is named by the whole number below the threshold.
         is_right = threshold < math.inf and (known is None or 0 <= threshold < len(known))
     if not is_right:
         raise ModelFileError(f"a rule compares column {name!r} with {threshold}")
-    return Condition(feature, Sign(sign), threshold, tuple(level))
+    return Condition(feature, Sign(sign), threshold, tuple(category))

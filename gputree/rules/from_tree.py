@@ -19,13 +19,13 @@ class Region:
 
     above: float | None = None  # None where no branch asks for it
     up_to: float | None = None
-    levels: HostArray | None = None
+    categories: HostArray | None = None
     missing: bool = True
 
     @property
     def has_values(self) -> bool:
-        if self.levels is not None:
-            return bool(self.levels.size)
+        if self.categories is not None:
+            return bool(self.categories.size)
         up_to = math.inf if self.up_to is None else self.up_to
         return self.above is None or self.above < up_to
 
@@ -33,8 +33,8 @@ class Region:
         """What a value must meet; a missing one is let in only where nothing else is."""
         if not self.has_values:
             return [Condition(feature, Sign.MISSING)]
-        if self.levels is not None:
-            return [Condition(feature, Sign.AMONG, levels=tuple(self.levels.tolist()))]
+        if self.categories is not None:
+            return [Condition(feature, Sign.AMONG, categories=tuple(self.categories.tolist()))]
         found = []
         if self.above is not None:
             found.append(Condition(feature, Sign.ABOVE, self.above))
@@ -76,7 +76,7 @@ def _children(tree: Tree, schema: Schema, node: int, path: Path) -> list[tuple[i
     feature, first = int(tree.feature[node]), int(tree.first_child[node])
     region = path.get(feature, Region())
     if tree.category_start[node] >= 0:
-        parts = _by_levels(tree, node, region, len(schema.levels[feature] or ()))
+        parts = _by_categories(tree, node, region, len(schema.categories[feature] or ()))
     else:
         parts = _by_threshold(float(tree.threshold[node]), region)
     # Surrogates decide without the column, and rows that are divided go everywhere.
@@ -96,11 +96,11 @@ def _by_threshold(threshold: float, region: Region) -> list[Region]:
     return [replace(region, up_to=up_to), replace(region, above=above)]
 
 
-def _by_levels(tree: Tree, node: int, region: Region, n_levels: int) -> list[Region]:
-    slot = tree.slots(node, n_levels)
+def _by_categories(tree: Tree, node: int, region: Region, n_categories: int) -> list[Region]:
+    slot = tree.slots(node, n_categories)
     order = np.argsort(slot, kind="stable")
     bounds = np.searchsorted(slot[order], np.arange(int(tree.n_children[node]) + 1))
     parts = [order[begin:end] for begin, end in pairwise(bounds.tolist())]
-    if region.levels is not None:
-        parts = [np.intersect1d(part, region.levels) for part in parts]
-    return [replace(region, levels=part) for part in parts]
+    if region.categories is not None:
+        parts = [np.intersect1d(part, region.categories) for part in parts]
+    return [replace(region, categories=part) for part in parts]

@@ -14,7 +14,7 @@ from gputree.tree.categories import lists_of
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
-FEWEST_CHILDREN = 2  # of every inner node; only a child a level may make more
+FEWEST_CHILDREN = 2  # of every inner node; only a child a category may make more
 BY_CATEGORIES = (int(Split.SUBSET), int(Split.MULTIWAY))
 LARGEST = 1e300  # of numbers that are added up, over all trees there can be
 NAN_BITS = np.float64(np.nan).view(np.uint64)  # of the NaN that stands for no threshold
@@ -22,12 +22,12 @@ LEAST = 1e-300  # weights that differ by no more may be rounded to the last bits
 ROUNDING = 1e-6  # of weights, which are rounded where they are not whole
 
 
-def check_tree(tree: Tree, n_levels: Sequence[int | None]) -> None:
+def check_tree(tree: Tree, n_categories: Sequence[int | None]) -> None:
     """Raise ModelFileError unless rows can walk `tree` safely.
 
-    `n_levels` has an entry a feature: how many levels it has, None where it has thresholds.
+    `n_categories` has an entry a feature: how many categories it has, None where it has thresholds.
     """
-    n_entries = np.array([-1 if n is None else n + 1 for n in n_levels], np.int64)
+    n_entries = np.array([-1 if n is None else n + 1 for n in n_categories], np.int64)
     check_shapes(tree)
     check_kinds(tree, n_entries)
     check_numbering(tree)
@@ -72,11 +72,13 @@ def check_kinds(tree: Tree, n_entries: HostArray) -> None:
     refuse(~leaf & (n_children < FEWEST_CHILDREN), "is split and has fewer than two children")
     is_binary = (kind == Split.THRESHOLD) | (kind == Split.SUBSET)
     refuse(is_binary & (n_children != 2), "has other than the two children of its kind")
-    by_levels = np.isin(kind, BY_CATEGORIES)
-    has_levels = _entries_of(tree.feature, n_entries) >= 0
-    refuse(~leaf & (by_levels != has_levels), "tests its feature in a way that does not fit it")
-    refuse(~leaf & ~by_levels & np.isnan(tree.threshold), "has no threshold")
-    refuse(by_levels & ~np.isnan(tree.threshold), "has levels and a threshold")
+    by_categories = np.isin(kind, BY_CATEGORIES)
+    has_categories = _entries_of(tree.feature, n_entries) >= 0
+    refuse(
+        ~leaf & (by_categories != has_categories), "tests its feature in a way that does not fit it"
+    )
+    refuse(~leaf & ~by_categories & np.isnan(tree.threshold), "has no threshold")
+    refuse(by_categories & ~np.isnan(tree.threshold), "has categories and a threshold")
     is_slot = (tree.missing_slot < n_children) | (tree.missing_slot == STAY)
     is_slot = np.where(leaf, tree.missing_slot == 0, is_slot)
     refuse(~is_slot, "sends missing values to a child that it has not")
@@ -88,7 +90,7 @@ def _check_features(feature: HostArray, tests: HostArray, n_features: int, whose
 
 
 def _entries_of(feature: HostArray, n_entries: HostArray) -> HostArray:
-    """The entries of a table of levels of each feature, -1 where there are none."""
+    """The entries of a table of categories of each feature, -1 where there are none."""
     return np.append(n_entries, -1)[feature]  # a leaf tests feature -1
 
 
@@ -119,10 +121,10 @@ def check_surrogates(tree: Tree, n_entries: HostArray) -> None:
     feature, threshold = tree.surrogate_feature, tree.surrogate_threshold
     every, whose = np.ones(len(feature), bool), "surrogate"
     _check_features(feature, every, len(n_entries), whose)
-    by_levels = _entries_of(feature, n_entries) >= 0
+    by_categories = _entries_of(feature, n_entries) >= 0
     # A threshold that no known value exceeds would divide nothing.
-    refuse(~by_levels & ~(threshold < np.inf), "has no threshold", whose)
-    refuse(by_levels & ~np.isnan(threshold), "has levels and a threshold", whose)
+    refuse(~by_categories & ~(threshold < np.inf), "has no threshold", whose)
+    refuse(by_categories & ~np.isnan(threshold), "has categories and a threshold", whose)
     refuse(tree.surrogate_slot > 1, "leads to a child other than 0 and 1", whose)
     agreement = tree.surrogate_agreement
     refuse(~((agreement >= 0) & (agreement <= 1)), "has an agreement outside 0..1", whose)
@@ -196,7 +198,7 @@ def check_numbers(tree: Tree) -> None:
     refuse(tree.n_rows < 0, "has a negative number of rows")
     refuse(tree.is_leaf & (tree.gain != 0), "is a leaf and has a gain")
     refuse(tree.gain > 1e7 * LARGEST, "has a gain too large to be weighed")
-    # Only a leaf for levels that its parent has not seen is empty.
+    # Only a leaf for categories that its parent has not seen is empty.
     is_filled = tree.weight > 0
     may_be_empty = tree.is_leaf & (np.arange(tree.n_nodes) > 0)
     refuse(~is_filled & ~may_be_empty, "has no weight")

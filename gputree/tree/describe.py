@@ -1,6 +1,6 @@
 """What the nodes and branches of a tree say, in words: text, DOT and pictures share them.
 
-Knows trees, names and levels; must not know estimators, nor how the words are laid out.
+Knows trees, names and categories; must not know estimators, nor how the words are laid out.
 """
 
 import math
@@ -25,7 +25,7 @@ class Question:
 
     feature: int
     threshold: float  # NaN where categories are tested
-    slots: HostArray  # the child of each level of the column; none for numbers
+    slots: HostArray  # the child of each category of the column; none for numbers
     low_slot: int = 0  # the child of values up to the threshold
 
 
@@ -35,10 +35,10 @@ class Branches:
 
     tree: Tree
     names: Sequence[str]
-    levels: Sequence[tuple[Any, ...] | None]  # None for numeric columns
+    categories: Sequence[tuple[Any, ...] | None]  # None for numeric columns
     decimals: int
     has_missing: Sequence[bool] = ()  # which columns had missing values in training
-    most_named: int = MOST_NAMED  # levels
+    most_named: int = MOST_NAMED  # categories
 
     def name(self, node: int) -> str:
         """The feature that a node tests."""
@@ -90,7 +90,7 @@ class Branches:
         tree, feature = self.tree, int(self.tree.feature[node])
         threshold = float(tree.threshold[node])
         if tree.category_start[node] >= 0:
-            slots = tree.slots(node, self._n_levels(feature))
+            slots = tree.slots(node, self._n_categories(feature))
         else:
             slots = self._by_threshold(feature, threshold, 0)
         return Question(feature, threshold, slots)
@@ -100,35 +100,35 @@ class Branches:
         tree, feature = self.tree, int(self.tree.surrogate_feature[at])
         threshold, low_slot = float(tree.surrogate_threshold[at]), int(tree.surrogate_slot[at])
         if tree.surrogate_category_start[at] >= 0:
-            slots = tree.surrogate_slots(at, self._n_levels(feature))
+            slots = tree.surrogate_slots(at, self._n_categories(feature))
         else:
             slots = self._by_threshold(feature, threshold, low_slot)
         return Question(feature, threshold, slots, low_slot)
 
-    def _n_levels(self, feature: int) -> int:
-        return len(self.levels[feature] or ())
+    def _n_categories(self, feature: int) -> int:
+        return len(self.categories[feature] or ())
 
     def _by_threshold(self, feature: int, threshold: float, low_slot: int) -> HostArray:
-        is_low = np.arange(self._n_levels(feature)) <= threshold
+        is_low = np.arange(self._n_categories(feature)) <= threshold
         return np.where(is_low, low_slot, 1 - low_slot)
 
     def _chosen(self, question: Question, slot: int) -> list[Any]:
-        """The levels that go to a child."""
-        known = self.levels[question.feature] or ()
-        return [known[level] for level in np.flatnonzero(question.slots == slot).tolist()]
+        """The categories that go to a child."""
+        known = self.categories[question.feature] or ()
+        return [known[category] for category in np.flatnonzero(question.slots == slot).tolist()]
 
     def _has_unseen(self, question: Question) -> bool:
-        """Whether the column has levels that the node has not seen and no child was made for."""
+        """Whether the column has categories that the node has not seen and that have no child."""
         return bool((question.slots == STAY).any())
 
     def _condition(self, question: Question, slot: int, chosen: list[Any], width: int) -> str:
         is_low = slot == question.low_slot
         if question.threshold == math.inf:
             return "is known" if is_low else "is missing"
-        if self.levels[question.feature] is None:
+        if self.categories[question.feature] is None:
             sign = "<=" if is_low else ">"
             return f"{sign:<{width}} {number_text(question.threshold, self.decimals)}"
-        named = list_text([label_text(level) for level in chosen], self.most_named)
+        named = list_text([label_text(category) for category in chosen], self.most_named)
         return f"in {{{named}}}"
 
 

@@ -13,7 +13,7 @@ ASIDE = "    "  # no bar: the line is about the branch above it, not below that
 def tree_text(
     tree: Tree,
     names: Sequence[str],
-    levels: Sequence[tuple[Any, ...] | None],
+    categories: Sequence[tuple[Any, ...] | None],
     leaf_text: Callable[[int, int], str],
     *,
     max_depth: int | None,
@@ -28,7 +28,7 @@ def tree_text(
     """
     if tree.is_leaf[0]:
         return leaf_text(0, decimals)
-    branches = Branches(tree, names, levels, decimals, has_missing)
+    branches = Branches(tree, names, categories, decimals, has_missing)
     # Python's own numbers: those of an array are slow one by one.
     depth, first_child, n_children = (
         part.tolist() for part in (tree.depth, tree.first_child, tree.n_children)

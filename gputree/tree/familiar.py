@@ -63,7 +63,7 @@ class FamiliarTree:
 
     @cached_property
     def threshold(self) -> HostArray:
-        """The value that each node compares with: -2.0 at a leaf, NaN where levels are tested."""
+        """What each node compares with: -2.0 at a leaf, NaN where categories are tested."""
         return _read_only(np.where(self._ends, float(UNDEFINED), self.nodes.threshold))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Parameters, class labels and category levels as JSON values, and back with their exact types.
+"""Parameters, class labels and categories as JSON values, and back with their exact types.
 
 None, bool, str, lists, finite floats and integers that every JSON reader holds exactly stand for
 themselves. Everything else is an object with one key, its tag:

@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gputree.dtypes import MISSING_LEVEL, STAY, HostArray
+from gputree.dtypes import MISSING_CATEGORY, STAY, HostArray
 from gputree.runs import spread_out
 from gputree.tree import categories
 from gputree.tree.tree import Tree
 
-Read = Callable[[int], HostArray]  # the values or level numbers of a column, by its number
+Read = Callable[[int], HostArray]  # the values or category numbers of a column, by its number
 # Row, node where it ends and its share there, for each end; a row that is divided has several.
 Ends: TypeAlias = tuple[HostArray, HostArray, HostArray]
 
@@ -142,7 +142,7 @@ def slots_of(
     slot[listed] = categories.slots_of(
         start[listed], values[listed], lists.category, lists.category_slot
     )
-    return np.where(values == MISSING_LEVEL, STAY, slot)
+    return np.where(values == MISSING_CATEGORY, STAY, slot)
 
 
 def walk_on(tree: Tree, node: HostArray, read: Read) -> HostArray:

@@ -1,8 +1,8 @@
-"""The best two groups of levels, from the sums of those that a node has.
+"""The best two groups of categories, from the sums of those that a node has.
 
-The same as the `ordered`, `principal` and `exact` searches of `gputree.backends.categories`, one pair
-of a node and a feature after another. What is divided are items: the levels that have rows enough,
-and the pool of the others after them.
+The same as the `ordered`, `principal` and `exact` searches of `gputree.backends.categories`, one
+pair of a node and a feature after another. What is divided are items: the categories that have rows
+enough, and the pool of the others after them.
 """
 
 import numpy as np
@@ -20,19 +20,19 @@ apart, room = SCALAR.apart, SCALAR.room
 LOW_BITS = 9  # of the numbers of subsets that are looked at together
 FEW = 32  # items that are put in order one by one
 POWERS = 64  # steps towards the first principal component
-UNSEEN = 65_535  # the slot of levels that a node has not, where these do not go with a pool
+UNSEEN = 65_535  # the slot of categories that a node has not, where these do not go with a pool
 
 
 @kernel
-def make_room(n_levels, n_channels, n_scored):
-    """Scratch memory for tables of up to `n_levels` levels: integers, sums and floats."""
-    n_items = n_levels + 1
+def make_room(n_categories, n_channels, n_scored):
+    """Scratch memory for tables of up to `n_categories` categories: integers, sums and floats."""
+    n_items = n_categories + 1
     numbers = np.zeros((3, n_items), np.int64)
     items = np.zeros(n_items * n_channels, np.int64)
     sums = np.zeros((5, n_channels), np.int64)
     apart_by = np.empty((n_items, n_scored))
     square = np.empty((n_scored + 4, n_scored))
-    subsets = np.empty((2 + n_channels, 1 << min(max(n_levels - 1, 0), LOW_BITS)))
+    subsets = np.empty((2 + n_channels, 1 << min(max(n_categories - 1, 0), LOW_BITS)))
     return numbers, items, sums, np.empty(n_items), apart_by, square, subsets
 
 
@@ -149,14 +149,14 @@ def best_subset(items, n_items, total, total_real, shape, rules, unit, base, lef
 
 
 @kernel
-def gather_items(cells, base, place, n_seen, min_category, shape, level, items):
-    """The levels that have rows enough, with their sums, and the pool of the others after them.
+def gather_items(cells, base, place, n_seen, min_category, shape, category, items):
+    """The categories that have rows enough, with their sums, and the pool of the others after them.
 
-    Returns how many levels are listed, and whether there is a pool.
+    Returns how many categories are listed, and whether there is a pool.
     """
     is_classes, n_scored, _, n_channels = shape
     n_listed = 0
-    pool = n_seen * n_channels  # room that no level needs
+    pool = n_seen * n_channels  # room that no category needs
     for c in range(n_channels):
         items[pool + c] = 0
     for i in range(n_seen):
@@ -166,7 +166,7 @@ def gather_items(cells, base, place, n_seen, min_category, shape, level, items):
         for c in range(n_channels):
             items[to + c] = cells[at + c] + (items[to + c] if is_rare else 0)
         if not is_rare:
-            level[n_listed] = i
+            category[n_listed] = i
             n_listed += 1
     has_pool = weight_at(items, pool, is_classes, n_scored) > 0
     if has_pool:
@@ -303,18 +303,20 @@ def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
 
 
 @kernel
-def divide_levels(cells, base, place, n_seen, lost, min_category, shape, rules, unit, room_for):
-    """The best two groups of levels; the sums of the i-th begin at base + place[i] * n_channels.
+def divide_categories(cells, base, place, n_seen, lost, min_category, shape, rules, unit, room_for):
+    """The best two groups of categories; sums of the i-th begin at base + place[i] * n_channels.
 
     The room has the missing sums, of weight `lost` where they take part. Returns the score, the
-    slot of missing values, that of levels that the node has not, and whether a better division may
-    have been missed. Row 2 of the room's numbers is the slots of the levels then; row 3 of its sums
-    is the known part of child 0, row 0 that of both.
+    slot of missing values, that of categories that the node has not, and whether a better division
+    may have been missed. Row 2 of the room's numbers is the slots of the categories then; row 3 of
+    its sums is the known part of child 0, row 0 that of both.
     """
     numbers, items, sums = room_for[0], room_for[1], room_for[2]
-    level, slot, known, left = numbers[1], numbers[2], sums[0], sums[3]
+    category, slot, known, left = numbers[1], numbers[2], sums[0], sums[3]
     n_channels = shape[3]
-    n_listed, has_pool = gather_items(cells, base, place, n_seen, min_category, shape, level, items)
+    n_listed, has_pool = gather_items(
+        cells, base, place, n_seen, min_category, shape, category, items
+    )
     n_items = n_listed + (1 if has_pool else 0)
     known[:] = 0
     for i in range(n_items):
@@ -332,13 +334,13 @@ def divide_levels(cells, base, place, n_seen, lost, min_category, shape, rules, 
         if goes_right[i] == 0:
             for c in range(n_channels):
                 left[c] += items[i * n_channels + c]
-    # Levels have the slots of their items. No level comes before its item, so that the last goes
-    # first.
+    # Categories have the slots of their items. No category comes before its item, so that the last
+    # goes first.
     absent = goes_right[n_listed] if has_pool else UNSEEN
     of_pool = absent
     item = n_listed - 1
     for i in range(n_seen - 1, -1, -1):
-        if item >= 0 and level[item] == i:
+        if item >= 0 and category[item] == i:
             slot[i] = goes_right[item]
             item -= 1
         else:
@@ -348,12 +350,12 @@ def divide_levels(cells, base, place, n_seen, lost, min_category, shape, rules, 
 
 @kernel
 def split(
-    begin, end, cells, start, n_codes, n_levels, learns_side, min_category, shape, rules, unit,
+    begin, end, cells, start, n_codes, n_categories, learns_side, min_category, shape, rules, unit,
     score, bits, is_heuristic, slot,
 ):  # fmt: skip
     """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i]."""
     is_classes, n_scored, _, n_channels = shape
-    most = n_levels.max()
+    most = n_categories.max()
     seen = np.empty(most, np.int64)
     room_for = make_room(most, n_channels, n_scored)
     slots, sums = room_for[0][2], room_for[2]
@@ -361,25 +363,25 @@ def split(
     for i in range(begin, end):
         base = start[i] * n_channels
         own = cells[base:]
-        n_seen = list_present(own, n_levels[i], n_channels, is_classes, n_scored, seen)
-        has_missing = n_codes[i] > n_levels[i]
+        n_seen = list_present(own, n_categories[i], n_channels, is_classes, n_scored, seen)
+        has_missing = n_codes[i] > n_categories[i]
         missing[:] = 0
         if has_missing:
             for c in range(n_channels):
-                missing[c] = own[n_levels[i] * n_channels + c]
+                missing[c] = own[n_categories[i] * n_channels + c]
         lost = weight_at(missing, 0, is_classes, n_scored)
-        score[i], missing_slot, absent, is_heuristic[i] = divide_levels(
+        score[i], missing_slot, absent, is_heuristic[i] = divide_categories(
             own, 0, seen, n_seen, lost if learns_side else 0, min_category, shape, rules, unit,
             room_for,
         )  # fmt: skip
         if absent != UNSEEN:
-            slot[start[i] : start[i] + n_levels[i]] = absent
+            slot[start[i] : start[i] + n_categories[i]] = absent
         for j in range(n_seen):
             slot[start[i] + seen[j]] = slots[j]
         if has_missing and learns_side:
             n_left = rows_at(left, 0, shape)
             is_larger = 1 if n_left <= rows_at(known, 0, shape) - n_left else 0
-            slot[start[i] + n_levels[i]] = is_larger if lost == 0 else missing_slot
+            slot[start[i] + n_categories[i]] = is_larger if lost == 0 else missing_slot
         every = np.float64(weight_at(known, 0, is_classes, n_scored) + lost)
         part = np.float64(weight_at(left, 0, is_classes, n_scored))
         rest = np.float64(weight_at(known, 0, is_classes, n_scored)) - part

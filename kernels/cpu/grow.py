@@ -16,8 +16,8 @@ from gputree.kernels.cpu.grow_categories import (
     LISTED_ROWS,
     may_divide,
     set_sides,
-    sum_levels,
-    try_levels,
+    sum_categories,
+    try_categories,
 )
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
@@ -202,20 +202,20 @@ def sort_out(
 
 @kernel
 def grow(
-    row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, levels, key, total,
-    shape, rules, limits, unit, edges,
+    row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, categories, key,
+    total, shape, rules, limits, unit, edges,
 ):  # fmt: skip
     """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
 
     `word` has the words of these rows, or is empty; then label, value and weight are those of all
-    rows of the table. `levels` is None where there are no nominal features, or which ones are, the
-    number of their levels, the least rows of a level, its ridge, the way to search, and room to
-    note where a better split may have been missed. `limits`: the least rows of a node that is
-    split, the largest depth, the least score, whether nodes are split without gain, how many
+    rows of the table. `categories` is None where there are no nominal features, or which ones are,
+    the number of their categories, the least rows of a category, its ridge, the way to search, and
+    room to note where a better split may have been missed. `limits`: the least rows of a node that
+    is split, the largest depth, the least score, whether nodes are split without gain, how many
     features are drawn, and whether the larger child is that of more rows, or of more weight.
     `edges` are None where the best split is searched; where one of each feature is drawn, what
     `Bins.edges` tells. Returns columns, scores and sums of nodes, thresholds where they are drawn
-    (NaN says that one lies midway), and codes of levels with their slots.
+    (NaN says that one lies midway), and codes of categories with their slots.
     """
     min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
     is_classes, n_scored, _, n_channels = shape
@@ -257,7 +257,7 @@ def grow(
     listed, n_listed = np.zeros((64, 2), np.int32), 0
     side_of = np.zeros(most, np.uint8)
     no_sides = side_of[:0]
-    if levels is not None:
+    if categories is not None:
         width = 2 if is_packed else n_channels
         spare = (
             make_room(most, width, n_scored), np.empty(2 * most, np.int64), np.arange(most),
@@ -329,15 +329,17 @@ def grow(
                 before = best[TRIMMED]
                 lost = np.int64(0)
                 if not is_ordered[feature]:
-                    if levels is not None and may_divide(feature, n, n_codes, by_rows, levels):
-                        n_seen = sum_levels(
+                    if categories is not None and may_divide(
+                        feature, n, n_codes, by_rows, categories
+                    ):
+                        n_seen = sum_categories(
                             table[feature], at, n, n_codes[feature], word[first:], channel, amount,
                             values, is_weighted, shape, near, every, bits, cells, seen,
                         )  # fmt: skip
                         if n_seen > 0:
-                            lost = try_levels(
-                                feature, levels, own, cells, seen, n_seen, is_packed, shape, rules,
-                                unit, spare, best, left,
+                            lost = try_categories(
+                                feature, categories, own, cells, seen, n_seen, is_packed, shape,
+                                rules, unit, spare, best, left,
                             )  # fmt: skip
                 elif is_packed:
                     lost = try_words(
@@ -365,8 +367,8 @@ def grow(
         feature = np.int64(best[FEATURE])
         n_known = n_values[feature]
         sides = no_sides
-        if levels is not None and levels[0][feature]:
-            n_known = levels[1][feature]
+        if categories is not None and categories[0][feature]:
+            n_known = categories[1][feature]
             set_sides(spare[3], spare[4][0], side_of)
             sides = side_of
         missing_code = n_known if n_codes[feature] > n_known else -1
@@ -397,7 +399,7 @@ def grow(
         node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
         node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
         node[here, MISSING_SLOT] = slot
-        if levels is not None and levels[0][feature]:
+        if categories is not None and categories[0][feature]:
             won, of_won = spare[3], spare[4]
             if missing_code >= 0:
                 won[of_won[0], 0], won[of_won[0], 1] = missing_code, slot

@@ -4,7 +4,7 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.groups import divide_levels
+from gputree.kernels.cpu.groups import divide_categories
 from gputree.kernels.cpu.histogram import add_rows
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import clear, list_codes, list_present, weight_at
@@ -16,7 +16,7 @@ LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking 
 
 
 @kernel
-def sum_levels(
+def sum_categories(
     codes, at, n, n_codes, word, channel, amount, values, is_weighted, shape, near, every, bits,
     cells, seen,
 ):  # fmt: skip
@@ -49,14 +49,14 @@ def sum_levels(
 
 
 @kernel
-def may_divide(feature, n, n_codes, by_rows, levels):
-    """Whether a feature is nominal, and a node of `n` rows may have a level with rows enough.
+def may_divide(feature, n, n_codes, by_rows, categories):
+    """Whether a feature is nominal, and a node of `n` rows may have a category with rows enough.
 
     Without one, nothing but missing values can be told from the others.
     """
-    is_nominal, n_levels, min_category = levels[0], levels[1], levels[2]
+    is_nominal, n_categories, min_category = categories[0], categories[1], categories[2]
     is_large = not by_rows or n >= min_category[feature]
-    return is_nominal[feature] and (is_large or n_codes[feature] > n_levels[feature])
+    return is_nominal[feature] and (is_large or n_codes[feature] > n_categories[feature])
 
 
 @kernel
@@ -69,16 +69,16 @@ def unpack(cells, seen, n_seen, is_classes, sums):
 
 
 @kernel
-def try_levels(
-    feature, levels, own, cells, seen, n_seen, is_packed, shape, rules, unit, spare,
+def try_categories(
+    feature, categories, own, cells, seen, n_seen, is_packed, shape, rules, unit, spare,
     best, left,
 ):  # fmt: skip
-    """Try the best two groups of the levels of a node; returns the weight of missing values.
+    """Try the best two groups of the categories of a node; returns the weight of missing values.
 
-    `spare`: scratch memory, the winner's levels with their slots, how many these are and where
-    levels go that the node has not.
+    `spare`: scratch memory, the winner's categories with their slots, how many these are and where
+    categories go that the node has not.
     """
-    _, n_levels, min_category, ridges, way, is_heuristic = levels
+    _, n_categories, min_category, ridges, way, is_heuristic = categories
     room_for, sums, numbers, won, of_won = spare
     is_classes, n_scored, _, n_channels = shape
     table, place, own_shape = cells, seen, shape
@@ -90,14 +90,14 @@ def try_levels(
     missing, known_left = room_for[2][1], room_for[2][3]
     lost, n_known = np.int64(0), n_seen
     missing[:] = 0
-    if n_seen > 0 and seen[n_seen - 1] >= n_levels[feature]:
+    if n_seen > 0 and seen[n_seen - 1] >= n_categories[feature]:
         n_known -= 1
         for c in range(width):
             missing[c] = table[place[n_known] * width + c]
         lost = weight_at(missing, 0, is_classes, n_scored)
     ridge = ridges[feature]
     own_rules = (rules[0], rules[1], rules[2], ridge, way[0], way[1], way[2])
-    score, missing_slot, absent, is_doubtful = divide_levels(
+    score, missing_slot, absent, is_doubtful = divide_categories(
         table, 0, place, n_known, lost, min_category[feature], own_shape, own_rules, unit, room_for
     )
     is_heuristic[feature] |= is_doubtful
@@ -125,6 +125,6 @@ def try_levels(
 
 @kernel
 def set_sides(won, n_won, side_of):
-    """The slots of the levels that a node has."""
+    """The slots of the categories that a node has."""
     for i in range(n_won):
         side_of[won[i, 0]] = won[i, 1]

@@ -1,7 +1,7 @@
-"""What a child a level gains, from the sums of the levels.
+"""What a child a category gains, from the sums of the categories.
 
-The same as `multiway_score` of `gputree.backends.categories`, one pair of a node and a feature after
-another: levels in their order, channel by channel.
+The same as `multiway_score` of `gputree.backends.categories`, one pair of a node and a feature
+after another: categories in their order, channel by channel.
 """
 
 import numpy as np
@@ -34,42 +34,42 @@ def split(
     total = np.empty(n_scored)
     weights = np.empty(n_values.max())
     for i in range(begin, end):
-        base, n_levels = start[i] * n_channels, n_values[i]
+        base, n_categories = start[i] * n_channels, n_values[i]
         total[:] = 0.0
         n_present, n_large, heaviest = 0, 0, -1.0
         whole = 0.0
-        for level in range(n_levels):
-            at = base + level * n_channels
+        for category in range(n_categories):
+            at = base + category * n_channels
             weight = weight_at(cells, at, is_classes, n_scored)
-            weights[level] = np.float64(weight)
+            weights[category] = np.float64(weight)
             if weight == 0:
                 continue
-            whole += weights[level]
+            whole += weights[category]
             for c in range(n_scored):
                 total[c] += np.float64(cells[at + first + c])
             if weight >= min_weight and rows_at(cells, at, shape) >= min_rows:
                 n_large += 1
-            slot[start[i] + level] = n_present
-            if weights[level] > heaviest:
-                heaviest, largest[i] = weights[level], n_present
+            slot[start[i] + category] = n_present
+            if weights[category] > heaviest:
+                heaviest, largest[i] = weights[category], n_present
             n_present += 1
         for c in range(n_scored):
             total[c] = total[c] * unit[c]
-        for level in range(n_levels):
-            if weights[level] == 0.0:
-                slot[start[i] + level] = n_present
-        n_children[i] = n_present + (1 if n_present < n_levels else 0)
+        for category in range(n_categories):
+            if weights[category] == 0.0:
+                slot[start[i] + category] = n_present
+        n_children[i] = n_present + (1 if n_present < n_categories else 0)
         lost = 0.0
-        if n_codes[i] > n_levels:
-            at = base + n_levels * n_channels
+        if n_codes[i] > n_categories:
+            at = base + n_categories * n_channels
             lost = np.float64(weight_at(cells, at, is_classes, n_scored))
         every = whole + lost
         told_bits = 0.0
-        for level in range(n_levels):
-            told_bits = told_bits + branch_bits(weights[level], every)
+        for category in range(n_categories):
+            told_bits = told_bits + branch_bits(weights[category], every)
         bits[i] = told_bits + branch_bits(lost, every)
         score[i] = -np.inf
         if n_large >= 2:
             score[i] = many_way(
-                formula, cells, base + first, n_channels, weights, n_levels, unit, total, whole
+                formula, cells, base + first, n_channels, weights, n_categories, unit, total, whole
             )

@@ -191,7 +191,7 @@ def try_rows(
 
 @kernel
 def try_nominal(
-    own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left, listed
+    own, feature, row, word, table, categories, rules, hist, numbers, desk, best, left, listed
 ):  # fmt: skip
     """Try the groups of a nominal feature of a node; returns the weight of missing values.
 
@@ -199,9 +199,9 @@ def try_nominal(
     """
     code, n_codes, offset = table[0], table[1], table[3]
     seen, near, bits, is_counted = desk[0][0], desk[1], desk[2], rules[3]
-    n_levels = levels[1]
+    n_categories = categories[1]
     sizes, ridges, groups_room = desk[7]
-    n_known, least_size, n, place = n_levels[feature], sizes[feature], own[N_ROWS], own[PLACE]
+    n_known, least_size, n, place = n_categories[feature], sizes[feature], own[N_ROWS], own[PLACE]
     has_missing, size = n_codes[feature] > n_known, n if is_counted else own[WEIGHT]
     if size < least_size and not has_missing:
         return np.int64(0)  # all categories would be one
@@ -210,9 +210,9 @@ def try_nominal(
         cells = hist[place, offset[feature] : offset[feature + 1]]
         if is_counted:
             counts = numbers[place, offset[feature] : offset[feature + 1]]
-        for level in range(n_known):
-            if cells[level] != 0:
-                seen[n_seen] = level
+        for category in range(n_known):
+            if cells[category] != 0:
+                seen[n_seen] = category
                 n_seen += 1
     else:
         n_seen = sum_rows(row, word, n, code[feature], n_codes[feature], near, bits, seen, cells)
@@ -243,12 +243,12 @@ def try_nominal(
 
 @kernel
 def search(
-    own, key, row, word, table, columns, levels, n_drawn, rules, hist, numbers, desk, best, left,
-    listed,
+    own, key, row, word, table, columns, categories, n_drawn, rules, hist, numbers, desk, best,
+    left, listed,
 ):  # fmt: skip
     """Find the best split of a node and note it; returns what it gains.
 
-    `levels` is None where no feature is nominal, or which ones are and how many categories they
+    `categories` is None where no feature is nominal, or which ones are and how many categories they
     have. The categories of the node are listed in `listed` where the best split is one of them.
     """
     code, n_codes, n_values, offset = table
@@ -271,9 +271,9 @@ def search(
         if not columns[feature]:
             continue
         before = best[TRIMMED]
-        if levels is not None and levels[0][feature]:
+        if categories is not None and categories[0][feature]:
             lost = try_nominal(
-                own, feature, row, word, table, levels, rules, hist, numbers, desk, best, left,
+                own, feature, row, word, table, categories, rules, hist, numbers, desk, best, left,
                 listed,
             )  # fmt: skip
             if best[TRIMMED] > before:

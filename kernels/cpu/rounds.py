@@ -116,7 +116,7 @@ def direct_rows(offset):
 
 
 @kernel
-def make_desk(code, n_codes, n_direct, has_levels):
+def make_desk(code, n_codes, n_direct, has_categories):
     """What the search of a node needs."""
     most, n_features = n_codes.max(), n_codes.shape[0]
     wide = max(most, n_direct)
@@ -134,7 +134,7 @@ def make_desk(code, n_codes, n_direct, has_levels):
         np.empty(n_features, np.int64),
         (
             np.empty(n_features, np.int64), np.empty(n_features),
-            make_groups_room(most if has_levels else 0),
+            make_groups_room(most if has_categories else 0),
         ),
     )  # fmt: skip
 
@@ -187,16 +187,17 @@ def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free,
 
 
 @kernel
-def set_sides(own, is_left, n_known, levels_of, side_of):
+def set_sides(own, is_left, n_known, categories_of, side_of):
     """The children of the codes that a node has."""
     for i in range(own[N_LISTED]):
-        side_of[levels_of[i, 0]] = levels_of[i, 1]
+        side_of[categories_of[i, 0]] = categories_of[i, 1]
     side_of[n_known] = 0 if is_left else 1
 
 
 @kernel
 def divide(
-    node, here, n_nodes, row, word, table, levels, listed, side_of, by_rows, other_row, other_word
+    node, here, n_nodes, row, word, table, categories, listed, side_of, by_rows, other_row,
+    other_word
 ):  # fmt: skip
     """Send the rows of a node to two children, which are numbered from `n_nodes` on."""
     code, n_codes, n_values, _ = table
@@ -204,9 +205,9 @@ def divide(
     begin, n, feature = own[BEGIN], own[N_ROWS], own[TESTED]
     rows, words = row[begin : begin + n], word[begin : begin + n]
     is_nominal, n_left = False, 0
-    if levels is not None and levels[0][feature]:
+    if categories is not None and categories[0][feature]:
         is_nominal = True
-        set_sides(own, own[IS_LEFT] == 1, levels[1][feature], listed[own[LISTED_AT] :], side_of)
+        set_sides(own, own[IS_LEFT] == 1, categories[1][feature], listed[own[LISTED_AT] :], side_of)
         n_left = sort_out_by_sides(n, code[feature], side_of, rows, words, other_row, other_word)
     if not is_nominal:
         missing_code = n_values[feature] if n_codes[feature] > n_values[feature] else -1
@@ -233,7 +234,7 @@ def divide(
 
 @kernel
 def grow(
-    row, word, total, table, columns, levels, key, limits, rules, n_direct, desk, store, node,
+    row, word, total, table, columns, categories, key, limits, rules, n_direct, desk, store, node,
     worth, keys, listed,
 ):  # fmt: skip
     """Grow a tree on `row`, which is sorted out on the way.
@@ -277,12 +278,12 @@ def grow(
             if n_listed + side_of.shape[0] > listed.shape[0]:
                 listed = enlarged(listed, 2 * listed.shape[0] + side_of.shape[0])
             gain = search(
-                node[own], keys[own], row, word, table, columns, levels, n_drawn, rules, hist,
+                node[own], keys[own], row, word, table, columns, categories, n_drawn, rules, hist,
                 numbers, desk, best, left, listed[n_listed:],
             )  # fmt: skip
             if gain > -np.inf and gain >= least_gain:
                 worth[own] = gain
-                if levels is not None and levels[0][node[own, TESTED]]:
+                if categories is not None and categories[0][node[own, TESTED]]:
                     node[own, LISTED_AT] = n_listed
                     n_listed += node[own, N_LISTED]
                 # Without a limit of leaves any order will do, and the latest node's is sparing.
@@ -299,7 +300,7 @@ def grow(
         n_leaves += 1
         first = n_nodes
         divide(
-            node, here, first, row, word, table, levels, listed, side_of, by_rows, other_row,
+            node, here, first, row, word, table, categories, listed, side_of, by_rows, other_row,
             other_word,
         )  # fmt: skip
         for side in range(2):
@@ -328,9 +329,9 @@ def list_rows(is_inside, row):
 
 
 @kernel
-def set_levels(levels, shift, weight, n_rows, is_counted, sizes, ridges):
+def set_categories(categories, shift, weight, n_rows, is_counted, sizes, ridges):
     """Least sizes and ridges of categories in the units of a tree whose rows weigh so much."""
-    least_rows, ridge = levels[2], levels[3]
+    least_rows, ridge = categories[2], categories[3]
     for feature in range(sizes.shape[0]):
         ridges[feature] = shifted(ridge[feature], shift, MOST_RIDGE)
         sizes[feature] = least_rows[feature]
@@ -340,11 +341,11 @@ def set_levels(levels, shift, weight, n_rows, is_counted, sizes, ridges):
 
 
 @kernel
-def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, amounts):
+def run(y, weight, raw, is_inside, table, columns, categories, keys, loss, limits, amounts):
     """Some rounds of boosting; `raw` moves on, (outputs, rows).
 
     `is_inside` says which rows take part, (rounds, rows), or has no rounds where all do; `columns`
-    which ones each tree may test, (trees, features), or has no trees. `levels` is None where no
+    which ones each tree may test, (trees, features), or has no trees. `categories` is None where no
     feature is nominal, or which ones are, how many categories they have, the least rows of a
     category and its ridge. `limits`: rounds, the largest depth, the most leaves (negative: none),
     the least rows of a leaf, how many features are drawn. `amounts`: the learning rate, the longest
@@ -367,7 +368,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
     n_direct = direct_rows(offset)
     n_leaves = most_leaves(n_all, max_depth, max_leaves, min_rows)
     n_places = min(n_leaves + 1, n_all // (n_direct + 1) + 2)
-    desk = make_desk(code, n_codes, n_direct, levels is not None)
+    desk = make_desk(code, n_codes, n_direct, categories is not None)
     store = (
         np.empty((n_places, offset[-1]), np.int64),
         np.empty((n_places, offset[-1]) if is_counted else (1, 1), np.int32),
@@ -376,7 +377,7 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
         np.empty(n_leaves + 1, np.int64),
         np.empty(n_all, np.uint32),
         np.empty(n_all, np.int64),
-        np.empty(0 if levels is None else n_codes.max() + 1, np.uint8),
+        np.empty(0 if categories is None else n_codes.max() + 1, np.uint8),
     )
     n_room = 2 * n_leaves + 1
     node, sums = np.empty((n_room, N_COLUMNS), np.int64), np.empty((n_room, 2), np.int64)
@@ -404,28 +405,30 @@ def run(y, weight, raw, is_inside, table, columns, levels, keys, loss, limits, a
             rules = (
                 ridge, lightest, min_rows, is_counted, 2 * least, max(2, 2 * min_rows), least_gain,
             )  # fmt: skip
-            if levels is not None:
+            if categories is not None:
                 sizes, ridges = desk[7][0], desk[7][1]
-                set_levels(levels, shifts[3], whole & LOWER, n_inside, is_counted, sizes, ridges)
+                set_categories(
+                    categories, shifts[3], whole & LOWER, n_inside, is_counted, sizes, ridges
+                )
             n_nodes, listed, n_noted = grow(
                 row[:n_inside], own_word[:n_inside], whole, table,
-                columns[tree] if columns.shape[0] > 0 else all_columns, levels, keys[tree],
+                columns[tree] if columns.shape[0] > 0 else all_columns, categories, keys[tree],
                 (max_depth, max_leaves, n_drawn, not weighs or is_counted), rules, n_direct, desk,
                 store, node, worth, node_keys, listed,
             )  # fmt: skip
             sum_leaves(node, n_nodes, row, gradient, hessian, sums)
             find_steps(sums, n_nodes, shifts, amounts, step)
-            step_on(node, n_nodes, row, n_inside, table, levels, listed, step, added[output])
+            step_on(node, n_nodes, row, n_inside, table, categories, listed, step, added[output])
             if n_told + n_nodes > told.shape[0]:
                 n_more = 2 * told.shape[0] + n_nodes
                 told, measures = enlarged(told, n_more), enlarged(measures, n_more)
             tell(node, n_nodes, worth, step, order, told[n_told:], measures[n_told:])
-            if levels is not None:
+            if categories is not None:
                 n_more = n_listed + n_noted + n_nodes
                 if n_more > codes.shape[0]:
                     codes = enlarged(codes, 2 * n_more)
                 n_listed = tell_categories(
-                    node, n_nodes, order, table, levels, listed, told[n_told:], codes, n_listed
+                    node, n_nodes, order, table, categories, listed, told[n_told:], codes, n_listed
                 )
             n_told += n_nodes
             trees[tree, 0], trees[tree, 1], trees[tree, 2] = n_nodes, shifts[2], shifts[3]

@@ -79,7 +79,7 @@ def side_of_category(code, categories, absent):
 
 
 @kernel
-def send_down(row, node, table, levels, listed):
+def send_down(row, node, table, categories, listed):
     """Where a row ends that took no part in a tree.
 
     That is a leaf, or a node that does not know its category.
@@ -90,8 +90,8 @@ def send_down(row, node, table, levels, listed):
         feature = node[own, TESTED]
         here = np.int64(code[feature, row])
         n_known, slot = n_values[feature], 0 if here <= node[own, AT_CODE] else 1
-        if levels is not None and levels[0][feature]:
-            n_known, first = levels[1][feature], node[own, LISTED_AT]
+        if categories is not None and categories[0][feature]:
+            n_known, first = categories[1][feature], node[own, LISTED_AT]
             own_list = listed[first : first + node[own, N_LISTED]]
             slot = side_of_category(here, own_list, node[own, ABSENT])
         if here == n_known:
@@ -103,14 +103,14 @@ def send_down(row, node, table, levels, listed):
 
 
 @kernel
-def step_on(node, n_nodes, row, n_inside, table, levels, listed, step, added):
+def step_on(node, n_nodes, row, n_inside, table, categories, listed, step, added):
     """Keep what each row's leaf adds to its prediction; row[n_inside:] took no part."""
     for own in range(n_nodes):
         if node[own, FIRST_CHILD] < 0:
             for i in range(node[own, BEGIN], node[own, BEGIN] + node[own, N_ROWS]):
                 added[row[i]] = step[own]
     for i in range(n_inside, row.shape[0]):
-        added[row[i]] = step[send_down(row[i], node, table, levels, listed)]
+        added[row[i]] = step[send_down(row[i], node, table, categories, listed)]
 
 
 @kernel
@@ -134,19 +134,19 @@ def tell(node, n_nodes, worth, step, order, told, amounts):
 
 
 @kernel
-def tell_categories(node, n_nodes, order, table, levels, listed, told, codes, n_codes):
+def tell_categories(node, n_nodes, order, table, categories, listed, told, codes, n_codes):
     """Add the codes that the nodes of a tree list, with their children; returns how many there are.
 
     That of missing values is one of them, if a feature has it.
     """
     for at in range(n_nodes):
         own, feature = order[at], told[at, FEATURE]
-        if feature < 0 or not levels[0][feature]:
+        if feature < 0 or not categories[0][feature]:
             continue
         n, first = node[own, N_LISTED], node[own, LISTED_AT]
         codes[n_codes : n_codes + n] = listed[first : first + n]
-        if table[1][feature] > levels[1][feature]:
-            codes[n_codes + n, 0], codes[n_codes + n, 1] = levels[1][feature], told[at, SLOT]
+        if table[1][feature] > categories[1][feature]:
+            codes[n_codes + n, 0], codes[n_codes + n, 1] = categories[1][feature], told[at, SLOT]
             n += 1
         told[at, N_CODES], told[at, ELSEWHERE] = n, node[own, ABSENT]
         n_codes += n

@@ -141,16 +141,16 @@ def try_categories(
 
 @kernel
 def search_hist(
-    begin, end, place, hist, offset, n_values, is_tested, levels, rank, n_drawn, shape, rules,
+    begin, end, place, hist, offset, n_values, is_tested, categories, rank, n_drawn, shape, rules,
     score, winner, left_sums, side, absent,
 ):  # fmt: skip
     """The best split of each node from its histogram hist[place], where some features are nominal.
 
-    `levels`: which ones are, how many categories they have, the least weight of a category and its
-    ridge. side[node] has the child of each code where a nominal feature wins, and absent[node] that
-    of all others.
+    `categories`: which ones are, how many categories they have, the least weight of a category and
+    its ridge. side[node] has the child of each code where a nominal feature wins, and absent[node]
+    that of all others.
     """
-    is_nominal, n_levels, least_size, ridges = levels
+    is_nominal, n_categories, least_size, ridges = categories
     n_features, most = n_values.shape[0], side.shape[1]
     wide = max(n_values.max(), most)
     seen, scratch = np.empty(wide, np.int64), np.empty((3, 2 * wide + 1))
@@ -183,7 +183,7 @@ def search_hist(
                 if best[TRIMMED] > before:
                     missing_weight = lost
                 continue
-            n_known = n_levels[feature]
+            n_known = n_categories[feature]
             lost = own[n_known] if own.shape[0] > n_known else np.int64(0)
             if total[0] < least_size[feature] and lost == 0:
                 continue  # all categories would be one
@@ -203,5 +203,5 @@ def search_hist(
                     side[node, seen[i]] = room[3][i]
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
         feature = winner[node, 0]
-        if is_nominal[feature] and offset[feature + 1] - offset[feature] > n_levels[feature]:
-            side[node, n_levels[feature]] = winner[node, 3]
+        if is_nominal[feature] and offset[feature + 1] - offset[feature] > n_categories[feature]:
+            side[node, n_categories[feature]] = winner[node, 3]

@@ -1,8 +1,8 @@
 """Sums of gradients and hessians, both in one 64-bit word, and the best splits by them.
 
-The hessian is in the lower half of a word, the gradient in the upper one. Their magnitudes add up to
-less than 2**31 over all rows of a table, so halves never meet: words are added and subtracted like
-numbers. The winners are those of the general search.
+The hessian is in the lower half of a word, the gradient in the upper one. Their magnitudes add up
+to less than 2**31 over all rows of a table, so halves never meet: words are added and subtracted
+like numbers. The winners are those of the general search.
 """
 
 import numpy as np

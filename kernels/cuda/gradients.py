@@ -103,7 +103,7 @@ def make_gradients(formulas=None, is_of_shares=False):
         n_rows, number, constant, y, raw, most, volume, weight, is_inside, is_curved, gradient,
         hessian, largest,
     ):  # fmt: skip
-        """Gradients and hessians times weights, 0 outside, and the bits of their largest magnitudes.
+        """Gradients and hessians times weights, 0 outside, and bits of their largest magnitudes.
 
         One weight and one mark may stand for those of all rows.
         """

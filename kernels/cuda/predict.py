@@ -8,7 +8,7 @@ from gputree.kernels.cuda.gpu import cuda, function, kernel
 place_of = function(categories.place_of)
 
 
-def make_descend(has_levels, stay):
+def make_descend(has_categories, stay):
     """Walk a row down a tree that compares with thresholds and perhaps looks categories up.
 
     A slot of `stay` says that the row ends where it is.
@@ -27,7 +27,7 @@ def make_descend(has_levels, stay):
             value = values[column[at] * n_rows + row]
             slot = 1 if value > threshold[at] else 0
             is_known = value == value
-            if has_levels and is_known and category_start[at] >= 0:
+            if has_categories and is_known and category_start[at] >= 0:
                 slot = int(category_slot[place_of(np.int64(value), category_start[at], category)])
                 is_known = slot != stay
             if not is_known:
@@ -42,9 +42,9 @@ def make_descend(has_levels, stay):
     return descend
 
 
-def make_leaves_of(has_levels, stay):
+def make_leaves_of(has_categories, stay):
     """The leaves of rows in all trees."""
-    descend = make_descend(has_levels, stay)
+    descend = make_descend(has_categories, stay)
 
     @kernel
     def leaves_of(
@@ -64,9 +64,9 @@ def make_leaves_of(has_levels, stay):
     return leaves_of
 
 
-def make_sum_leaves(has_levels, stay):
+def make_sum_leaves(has_categories, stay):
     """The sums of what the leaves of rows add, tree after tree."""
-    descend = make_descend(has_levels, stay)
+    descend = make_descend(has_categories, stay)
 
     @kernel
     def sum_leaves(

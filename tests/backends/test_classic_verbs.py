@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends.contract import NO_SPLIT, LevelRules, Moves, Rates, Search
+from gputree.backends.contract import NO_SPLIT, CategoryRules, Moves, Rates, Search
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, parts_of, value_target
@@ -223,7 +223,7 @@ def test_cells_come_in_the_order_asked_for(backend):
     assert_array_equal(*cells)
 
 
-# Levels. A device gives their cells, and the host splits them: one case tells all of a device.
+# Categories. A device gives their cells, and the host splits them: one case tells all of a device.
 
 
 @pytest.mark.cover(*COMPILED)
@@ -241,45 +241,45 @@ def test_cells_come_in_the_order_asked_for(backend):
         ("divided classes", ENTROPY),
     ],
 )
-def test_levels_are_split_as_numpy_does(backend, kind, missing, is_multiway, criterion):
-    check_levels(backend, kind, missing, is_multiway, criterion)
+def test_categories_are_split_as_numpy_does(backend, kind, missing, is_multiway, criterion):
+    check_categories(backend, kind, missing, is_multiway, criterion)
 
 
 @pytest.mark.parametrize("is_multiway", [True, False])
-def test_levels_of_a_device_are_split_as_numpy_does(is_multiway):
+def test_categories_of_a_device_are_split_as_numpy_does(is_multiway):
     device = opened("cuda")
-    check_levels(device, "three weighted classes", "direction", is_multiway, ENTROPY)
+    check_categories(device, "three weighted classes", "direction", is_multiway, ENTROPY)
 
 
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["two classes", "three weighted classes"])
-def test_twoing_of_levels_is_that_of_numpy(backend, kind):
-    check_levels(backend, kind, "direction", is_multiway=False, criterion=TWOING)
+def test_twoing_of_categories_is_that_of_numpy(backend, kind):
+    check_categories(backend, kind, "direction", is_multiway=False, criterion=TWOING)
 
 
 @pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", ["counts", "weighted counts"])
 @pytest.mark.parametrize("missing", ["direction", "known"])
-def test_levels_of_counts_are_split_as_numpy_does(backend, kind, missing):
-    check_levels(backend, kind, missing, is_multiway=False, criterion=POISSON)
+def test_categories_of_counts_are_split_as_numpy_does(backend, kind, missing):
+    check_categories(backend, kind, missing, is_multiway=False, criterion=POISSON)
 
 
 @pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("backend", HOSTS, indirect=True)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", ["direction", "category", "known"])
-def test_levels_with_few_rows_are_put_together_as_numpy_does(backend, kind, missing):
+def test_categories_with_few_rows_are_put_together_as_numpy_does(backend, kind, missing):
     for least in (9, 12):
-        check_levels(backend, kind, missing, False, GINI, min_category=least)
+        check_categories(backend, kind, missing, False, GINI, min_category=least)
 
 
-def check_levels(backend, kind, missing, is_multiway, criterion, min_category=1):
+def check_categories(backend, kind, missing, is_multiway, criterion, min_category=1):
     target = target_of(kind, 90)
-    rules = LevelRules(criterion, 2, 3, is_multiway, missing=missing, min_category=min_category)
+    rules = CategoryRules(criterion, 2, 3, is_multiway, missing=missing, min_category=min_category)
     place, feature = np.zeros(4, np.int64), np.array([0, 1, 3, 0])
     found, expected = (
-        each.split_levels(each.tally(begun(each, target), ROOT), place, feature, rules)
+        each.split_categories(each.tally(begun(each, target), ROOT), place, feature, rules)
         for each in (backend, NUMPY)
     )
     assert found.score.tobytes() == expected.score.tobytes()
@@ -408,11 +408,11 @@ def tree_of(**arrays):
     return Tree(**{**filled, "value": np.ones((n, 1)), **arrays})
 
 
-def test_rows_are_walked_by_levels_and_stop_where_nobody_knows(backend):
+def test_rows_are_walked_by_categories_and_stop_where_nobody_knows(backend):
     r"""
-    Node 0: levels a, b, c, d to children 0, 1, 1, 2; unknown ones to 1; missing ones stay.
+    Node 0: categories a, b, c, d to children 0, 1, 1, 2; unknown ones to 1; missing ones stay.
     Node 2: x <= 1.5, missing values to child 1.
-    Node 3: levels a, c to children 0, 1; d stays, unknown ones stay, missing ones to child 0.
+    Node 3: categories a, c to children 0, 1; d stays, unknown ones stay, missing ones to child 0.
     """
     tree = tree_of(
         kind=[Split.MULTIWAY, Split.LEAF, Split.THRESHOLD, Split.SUBSET, *[Split.LEAF] * 4],
@@ -424,10 +424,12 @@ def test_rows_are_walked_by_levels_and_stop_where_nobody_knows(backend):
         level_start=[0, -1, -1, 5, -1, -1, -1, -1],
         level_slot=[0, 1, 1, 2, 1, 0, STAY, 1, STAY, STAY],
     )
-    level = np.array([0, 1, 2, 2, 3, 4, -1], np.int32)
+    category = np.array([0, 1, 2, 2, 3, 4, -1], np.int32)
     x = np.array([NAN, 1.0, 2.0, NAN, 0.0, 1.0, 0.0], np.float32)
-    levels = ("a", "b", "c", "d")
-    table = Table((Column("x", Kind.NUMERIC, x), Column("l", Kind.NOMINAL, level, levels)), 7)
+    categories = ("a", "b", "c", "d")
+    table = Table(
+        (Column("x", Kind.NUMERIC, x), Column("l", Kind.NOMINAL, category, categories)), 7
+    )
     assert backend.apply(tree, table).tolist() == [1, 4, 5, 5, 6, 4, 0]
     row, node = np.array([4, 3, 6, 1, 1, 0, 6]), np.array([0, 2, 3, 3, 7, 2, 0])
     assert backend.walker(table)(Ways.of(tree), row, node).tolist() == [6, 5, 6, 6, 7, 5, 0]
@@ -457,9 +459,9 @@ def test_walks_follow_ways_that_have_changed(backend):
 
 
 def test_a_table_of_many_rows_is_walked_alike(backend):
-    """A threshold, then many levels, on more rows than a block has."""
+    """A threshold, then many categories, on more rows than a block has."""
     rng = np.random.default_rng(5)
-    n_rows, n_levels = rows_for(backend, 2_000), 500
+    n_rows, n_categories = rows_for(backend, 2_000), 500
     tree = tree_of(
         kind=[Split.THRESHOLD, Split.SUBSET, Split.SUBSET, *[Split.LEAF] * 4],
         feature=[0, 1, 1, -1, -1, -1, -1],
@@ -467,17 +469,17 @@ def test_a_table_of_many_rows_is_walked_alike(backend):
         n_children=[2, 2, 2, 0, 0, 0, 0],
         threshold=[0.25, *[NAN] * 6],
         missing_slot=[0, STAY, 1, 0, 0, 0, 0],
-        level_start=[-1, 0, n_levels + 1, *[-1] * 4],
+        level_start=[-1, 0, n_categories + 1, *[-1] * 4],
         level_slot=np.where(
-            rng.random(2 * n_levels + 2) < 0.1, STAY, rng.integers(0, 2, 2 * n_levels + 2)
+            rng.random(2 * n_categories + 2) < 0.1, STAY, rng.integers(0, 2, 2 * n_categories + 2)
         ),
     )
     x = rng.normal(size=n_rows)
     x[::17] = NAN
-    level = rng.integers(-1, n_levels + 1, n_rows).astype(np.int32)
+    category = rng.integers(-1, n_categories + 1, n_rows).astype(np.int32)
     columns = (
         Column("x", Kind.NUMERIC, x),
-        Column("l", Kind.NOMINAL, level, tuple(range(n_levels))),
+        Column("l", Kind.NOMINAL, category, tuple(range(n_categories))),
     )
     table = Table(columns, n_rows)
     found = backend.apply(tree, table)

@@ -229,7 +229,7 @@ def test_rows_may_be_coded_part_by_part(summing, n_features, most_codes):
     assert sums([0, 3, 6, 7]) == sums([0, 1, 2, 7]) == sums([0, 7])
 
 
-def test_levels_are_codes_and_no_level_is_missing(summing):
+def test_categories_are_codes_and_no_category_is_missing(summing):
     column = Column("size", Kind.ORDINAL, np.array([2, -1, 0], np.int32), ("S", "M", "L"))
     edge = np.arange(3.0)
     bins = Bins((FeatureBins("size", Kind.ORDINAL, ("S", "M", "L"), edge[:-1], edge[1:], True),))
@@ -741,7 +741,7 @@ def test_every_row_of_a_single_leaf_ends_in_it(backend):
     assert backend.apply(leaf, numeric(np.array([1.0, NAN]))).tolist() == [0, 0]
 
 
-def test_levels_walk_by_their_numbers(backend):
+def test_categories_walk_by_their_numbers(backend):
     column = Column("size", Kind.ORDINAL, np.array([0, 1, 2, -1], np.int32), ("S", "M", "L"))
     assert backend.apply(STUMP, Table((column,), 4)).tolist() == [1, 1, 2, 1]
 

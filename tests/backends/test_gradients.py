@@ -1,4 +1,4 @@
-"""The verbs of boosting, on every backend: gradients of a loss, their sums, predictions that move."""
+"""The verbs of boosting, on every backend: gradients, their sums, predictions that move."""
 
 from dataclasses import dataclass, fields, replace
 

@@ -191,12 +191,12 @@ TARGETS = {
     ],
     ids=["all", "draw", "best", "order", "exact"],
 )
-def test_levels(rules, goal, weights):
+def test_categories(rules, goal, weights):
     X, signal, rng = table(n_rows=700, missing=0.05)
-    for feature, n_levels in zip(NOMINAL, (2, 7, 12, 40), strict=True):
-        level = rng.integers(0, n_levels, len(X))
-        signal += rng.normal(size=n_levels)[level]
-        X[:, feature] = np.where(rng.random(len(X)) < 0.05, np.nan, level)
+    for feature, n_categories in zip(NOMINAL, (2, 7, 12, 40), strict=True):
+        category = rng.integers(0, n_categories, len(X))
+        signal += rng.normal(size=n_categories)[category]
+        X[:, feature] = np.where(rng.random(len(X)) < 0.05, np.nan, category)
     target = TARGETS[goal](signal, WEIGHTS[weights](rng, len(X)))
     trees = both(X, target, rules, NOMINAL)
     assert_same(trees)

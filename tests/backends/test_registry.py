@@ -274,8 +274,8 @@ def test_kernels_on_the_disk_are_loaded_once_a_process_has_done_as_much_without_
 
 def test_cells_of_categories_are_more_work_without_kernels(process):
     process(is_kept=True)
-    assert choose(n_cells=60_000, n_level_cells=48_000).backend.name == "numpy"
-    choice = choose(n_cells=60_000, n_level_cells=49_000)
+    assert choose(n_cells=60_000, n_category_cells=48_000).backend.name == "numpy"
+    choice = choose(n_cells=60_000, n_category_cells=49_000)
     assert choice.backend.name == "numba"
     assert "60,000 cells, 49,000 of them of categories, are enough" in choice.reason
 

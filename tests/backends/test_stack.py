@@ -9,7 +9,7 @@ from gputree.backends import registry
 from gputree.backends.array import predict as array_predict
 from gputree.backends.cpu import predict as cpu_predict
 from gputree.data.inputs import read_table
-from gputree.dtypes import MISSING_LEVEL, STAY
+from gputree.dtypes import MISSING_CATEGORY, STAY
 from gputree.kernels.cpu import predict_many
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.tree.stack import Stack
@@ -36,7 +36,7 @@ def end_of(tree, table, row):
         value = table.columns[tree.feature[node]].values[row]
         slot = STAY
         if tree.category_start[node] >= 0:
-            if value != MISSING_LEVEL:
+            if value != MISSING_CATEGORY:
                 slot = tree.slots(node, value + 1)[value]
         elif not np.isnan(value):
             slot = int(float(value) > tree.threshold[node])
@@ -61,9 +61,9 @@ def looped(stack, table, start):
     return leaf, total
 
 
-def drawn_stack(rng, n_levels, *, n_trees=7, n_outputs=1, width=1, **options):
+def drawn_stack(rng, n_categories, *, n_trees=7, n_outputs=1, width=1, **options):
     trees = [
-        drawn_tree(rng, n_levels, int(rng.integers(0, 12)), width=width, **options)
+        drawn_tree(rng, n_categories, int(rng.integers(0, 12)), width=width, **options)
         for _ in range(n_trees)
     ]
     column = rng.integers(0, n_outputs - width + 1, n_trees)
@@ -83,10 +83,10 @@ CASES = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("case", CASES)
 def test_leaves_are_found_and_added_up_in_the_order_of_the_trees(backend, case, dtype):
-    n_levels, options = CASES[case]
+    n_categories, options = CASES[case]
     rng = np.random.default_rng(3)
-    stack = drawn_stack(rng, n_levels, **options)
-    table = drawn_table(rng, n_levels, rows_for(backend, 600), dtype)
+    stack = drawn_stack(rng, n_categories, **options)
+    table = drawn_table(rng, n_categories, rows_for(backend, 600), dtype)
     start = rng.normal(size=stack.n_outputs)
     leaf, total = looped(stack, table, start)
     found = backend.leaves_of(stack, table)
@@ -192,9 +192,9 @@ def test_what_is_packed_goes_with_the_stack():
 @pytest.mark.parametrize("name", ["numpy", "numba"])
 def test_rows_that_stop_are_walked_on_in_each_tree(name, missing):
     rng = np.random.default_rng(8)
-    n_levels = (0, 0)
-    stack = drawn_stack(rng, n_levels, stops=0.3, width=2, n_outputs=2)
-    table = drawn_table(rng, n_levels, 200)
+    n_categories = (0, 0)
+    stack = drawn_stack(rng, n_categories, stops=0.3, width=2, n_outputs=2)
+    table = drawn_table(rng, n_categories, 200)
     where = opened(name)
     found = prediction.sum_leaves(where, stack, table, missing=missing)
     total = np.zeros((200, 2))

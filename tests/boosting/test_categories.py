@@ -12,10 +12,10 @@ C, R = GradientBoostingClassifier, GradientBoostingRegressor
 LEAFWISE = {"max_depth": None, "max_leaf_nodes": 12}
 
 
-def table(n_rows=900, n_levels=60, missing=0.08, seed=0):
+def table(n_rows=900, n_categories=60, missing=0.08, seed=0):
     """Two columns of numbers, and of many, of few and of seven categories."""
     rng = np.random.default_rng(seed)
-    many = (n_levels * rng.random(n_rows) ** 2).astype(int)
+    many = (n_categories * rng.random(n_rows) ** 2).astype(int)
     few, seven = rng.integers(0, 3, n_rows), rng.integers(0, 7, n_rows)
     X = pd.DataFrame(rng.normal(size=(n_rows, 2)).round(1), columns=["a", "b"])
     y = X["a"].to_numpy() + many * 7 % 5 + (few == 1) + seven % 3 + rng.normal(size=n_rows)
@@ -85,7 +85,7 @@ def test_weights_of_rows_and_rows_without():
 
 
 def test_more_categories_than_are_put_in_order_one_by_one():
-    X, y = table(4_000, n_levels=240)
+    X, y = table(4_000, n_categories=240)
     given = {"min_samples_category": 2} | NOMINAL
     models = [C(3, **given, backend=own).fit(X, y > 4) for own in ("numpy", "numba")]
     assert has_groups(models[0])
@@ -93,7 +93,7 @@ def test_more_categories_than_are_put_in_order_one_by_one():
 
 
 def test_a_gpu_grows_the_same_rounds():
-    X, signal = table(30, n_levels=40, missing=0.2)
+    X, signal = table(30, n_categories=40, missing=0.2)
     models = [
         C(1, max_depth=2, min_child_weight=0.1, **NOMINAL, backend=backend).fit(X, signal > 4)
         for backend in ("numba", "cuda")

@@ -197,13 +197,13 @@ def test_one_group_of_all_features_constrains_nothing():
     assert (free.predict(X) == bound.predict(X)).all()
 
 
-def test_levels_and_missing_values_tell_what_numbers_do_not():
+def test_categories_and_missing_values_tell_what_numbers_do_not():
     rng = np.random.default_rng(0)
-    level = rng.integers(0, 20, 2000)
+    category = rng.integers(0, 20, 2000)
     X = pd.DataFrame(
-        {"level": pd.Categorical([f"l{i}" for i in level]), "x": rng.normal(size=2000)}
+        {"level": pd.Categorical([f"l{i}" for i in category]), "x": rng.normal(size=2000)}
     )
-    y = np.where(level % 2, 3.0, 0.0) + X["x"].to_numpy()
+    y = np.where(category % 2, 3.0, 0.0) + X["x"].to_numpy()
     X.loc[y > 3.5, "x"] = np.nan
     model = GradientBoostingRegressor(50).fit(X, y)
     assert model.score(X, y) > 0.95
@@ -211,14 +211,14 @@ def test_levels_and_missing_values_tell_what_numbers_do_not():
 
 
 @pytest.mark.parametrize("n_levels", [2, 5])
-def test_only_groups_of_many_levels_need_more_proof_than_thresholds(n_levels):
-    # The level and the number tell the same; ties go to the first column.
+def test_only_groups_of_many_categories_need_more_proof_than_thresholds(n_categories):
+    # The category and the number tell the same; ties go to the first column.
     rng = np.random.default_rng(0)
-    level = rng.integers(0, n_levels, 300)
-    X = pd.DataFrame({"level": pd.Categorical(level), "number": level})
-    model = GradientBoostingRegressor(1, max_depth=1).fit(X, level + rng.normal(size=300))
+    category = rng.integers(0, n_categories, 300)
+    X = pd.DataFrame({"level": pd.Categorical(category), "number": category})
+    model = GradientBoostingRegressor(1, max_depth=1).fit(X, category + rng.normal(size=300))
     tested = model.estimators_[0].nodes_.feature[0]
-    assert X.columns[tested] == ("level" if n_levels == 2 else "number")
+    assert X.columns[tested] == ("level" if n_categories == 2 else "number")
 
 
 @pytest.mark.parametrize("model", [GradientBoostingClassifier(3), GradientBoostingRegressor(3)])

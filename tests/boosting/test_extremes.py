@@ -63,7 +63,7 @@ def test_leaves_without_a_hessian_add_nothing():
 
 
 def test_a_leaf_goes_no_further_than_shares_tell_apart():
-    """Start at odds of 1 to 199, and a leaf of that one: a gradient of nearly 1, hardly a hessian."""
+    """Start at odds of 1 to 199, and a leaf of that one: a gradient of nearly 1, little hessian."""
     y = (np.arange(200) == 0).astype(int)
     X = y[:, None].astype(float)
     model = one_model(

@@ -138,8 +138,8 @@ def test_two_even_classes_by_hand():
 
 @pytest.mark.parametrize(("least", "n_leaves"), [(1.82, 2), (1.83, 1)])
 def test_what_a_split_of_three_even_classes_gains_by_hand(least, n_leaves):
-    # Shares 1/3: of the first class gradients -2/3 (its own rows) and 1/3, hessians 3/2 * 2/9 = 1/3.
-    # Its rows apart: (4/3)**2 / (2/3 + 1) + (4/3)**2 / (4/3 + 1) = 1.829.
+    # Shares 1/3: of the first class gradients -2/3 (its own rows) and 1/3, hessians 3/2 * 2/9 =
+    # 1/3. Its rows apart: (4/3)**2 / (2/3 + 1) + (4/3)**2 / (4/3 + 1) = 1.829.
     model = GradientBoostingClassifier(1, max_depth=1, min_child_weight=0, min_split_gain=least)
     model.fit([[0], [0], [1], [1], [2], [2]], [0, 0, 1, 1, 2, 2])
     assert model.estimators_[0].get_n_leaves() == n_leaves

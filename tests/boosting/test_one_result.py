@@ -19,15 +19,15 @@ WHERE = [
 ]
 
 
-def table(n_rows=400, seed=0, levels=0, missing=0.1):
+def table(n_rows=400, seed=0, categories=0, missing=0.1):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(n_rows, 4)).round(2), columns=list("abcd"))
     signal = (X["a"] * X["b"] + X["c"] + rng.normal(size=n_rows)).to_numpy()
     X = X.mask(rng.random(X.shape) < missing)
-    if levels:
-        level = rng.integers(0, levels, n_rows)
-        X["level"] = pd.Categorical(np.array(list("abcdefghij"))[level])
-        signal = signal + (level % 3)
+    if categories:
+        category = rng.integers(0, categories, n_rows)
+        X["level"] = pd.Categorical(np.array(list("abcdefghij"))[category])
+        signal = signal + (category % 3)
     return X, signal, rng.random(n_rows)
 
 
@@ -81,7 +81,7 @@ def target_for(kind, signal):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_backend_and_thread_count(name):
     model, kind = MODELS[name]
-    X, signal, _ = table(levels=0 if name == "sampled" else 6)
+    X, signal, _ = table(categories=0 if name == "sampled" else 6)
     y = target_for(kind, signal)
     expected = bytes_of(model, X, y, where=WHERE[0])
     for where in WHERE[1:]:
@@ -92,14 +92,14 @@ def test_every_backend_and_thread_count(name):
 def test_torch(name):
     pytest.importorskip("torch")
     model, kind = MODELS[name]
-    X, signal, _ = table(levels=6)
+    X, signal, _ = table(categories=6)
     y = target_for(kind, signal)
     expected = bytes_of(model, X, y, where=WHERE[0])
     assert bytes_of(model, X, y, where={"backend": "torch"}) == expected
 
 
-def test_columns_of_few_and_of_many_levels():
-    X, signal, _ = table(levels=6)
+def test_columns_of_few_and_of_many_categories():
+    X, signal, _ = table(categories=6)
     few = np.random.default_rng(3).integers(0, 3, len(X))
     X["few"] = pd.Categorical(np.array(["u", "v", "w"])[few]).astype(object)
     X["few"] = X["few"].mask(few == 2).astype("category")
@@ -116,12 +116,12 @@ def test_columns_of_few_and_of_many_levels():
 def test_categories_of_few_rows(name):
     X, signal, _ = table()
     rng = np.random.default_rng(3)
-    level = np.where(
+    category = np.where(
         rng.random(len(X)) < 0.8, rng.integers(0, 6, len(X)), 6 + rng.integers(0, 60, len(X))
     )
-    X["level"] = pd.Categorical(level)
+    X["level"] = pd.Categorical(category)
     model, kind = MODELS[name]
-    y = target_for(kind, signal + (level % 3))
+    y = target_for(kind, signal + (category % 3))
     expected = model(WHERE[0]).fit(X, y)
     tree = next(each.nodes_ for each in expected.estimators_ if (each.tree_.kind == 2).any())
     assert len(X["level"].cat.categories) > 32

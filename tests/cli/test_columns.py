@@ -30,14 +30,14 @@ def houses(csv_file):
         (at, 100 + at % 7, ["red", "blue", "", "green"][at % 4], "", "x", f"n{at}", at % 3, at % 2)
         for at in range(40)
     ]
-    return csv_file("t.csv", "id,size,colour,none,same,note,level,y", rows)
+    return csv_file("t.csv", "id,size,colour,none,same,note,category,y", rows)
 
 
 def test_each_kind_is_found_and_shown(kinds, houses, run):
     assert kinds(houses) == {
         "id": ("ignored", "all its values differ, as those of an id do"),
         "size": ("number", "it holds numbers"),
-        "colour": ("category", "it holds text, 3 levels"),
+        "colour": ("category", "it holds text, 3 categories"),
         "none": ("ignored", "it is empty"),
         "same": ("ignored", "it is constant"),
         "note": ("ignored", "all its values differ, as those of an id do"),
@@ -51,7 +51,7 @@ def test_each_kind_is_found_and_shown(kinds, houses, run):
     assert "table     t: 40 rows, 3 features, 10 missing cells\n" in text
     schema = gputree.load("t.gputree").schema_
     assert schema.names == ("size", "colour", "level")
-    assert schema.levels == (None, ("blue", "green", "red"), None)
+    assert schema.categories == (None, ("blue", "green", "red"), None)
 
 
 def test_each_kind_can_be_overridden(kinds, houses):
@@ -71,8 +71,8 @@ def test_each_kind_can_be_overridden(kinds, houses):
     schema = gputree.load("t.gputree").schema_
     assert schema.names == ("id", "colour", "same", "note", "level")
     assert schema.kinds[1] is Kind.ORDINAL
-    assert schema.levels[1] == ("red", "green", "blue")
-    assert schema.levels[4] == (0, 1, 2)
+    assert schema.categories[1] == ("red", "green", "blue")
+    assert schema.categories[4] == (0, 1, 2)
 
 
 def test_text_among_numbers_is_missing_where_the_column_is_said_to_be_numbers(kinds, csv_file):
@@ -97,7 +97,7 @@ def test_a_few_numbers_among_words_are_categories(kinds, csv_file):
     assert kinds("t.csv")["a"][0] == "category"
 
 
-def test_the_order_of_the_rows_does_not_matter_to_the_levels(run, csv_file):
+def test_the_order_of_the_rows_does_not_matter_to_the_categories(run, csv_file):
     rows = [("b", 1), ("a", 0), ("c", 1), ("a", 0)]
     models = []
     for order in (rows, rows[::-1]):
@@ -126,7 +126,7 @@ def test_a_parquet_file_says_what_its_columns_are(kinds, folder):
     expected = {
         "when": ("ignored", "it holds times"),
         "truth": ("category", "it holds true and false"),
-        "code": ("category", "it holds text, 3 levels"),
+        "code": ("category", "it holds text, 3 categories"),
         "level": ("ordered", "the file says so"),
         "part": ("number", "it holds numbers"),
     }
@@ -199,9 +199,9 @@ def test_the_task_is_told_from_the_target(run, csv_file, values, task):
         (["--weight", "colour"], "--weight colour: the column does not hold numbers"),
         (["--number", "colour"], "--number colour: no cell of the column in t.csv is a number"),
         (["--ordered", "colour"], "COLUMN=LOWEST,...,HIGHEST is needed"),
-        (["--ordered", "colour=red,red"], "names a level twice"),
+        (["--ordered", "colour=red,red"], "names a category twice"),
         (["--ordered", "colour=red,blue"], "'green' on line 5 of t.csv is not among red, blue"),
-        (["--ordered", "level=low,high"], "--ordered level: low, high are not its values"),
+        (["--ordered", "category=low,high"], "--ordered category: low, high are not its values"),
         (
             ["--task", "regression", "--target", "colour"],
             "the target 'colour' is missing on line 4",

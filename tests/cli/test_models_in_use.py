@@ -355,8 +355,8 @@ def test_info_tells_what_a_model_holds(run, fruit):
         "model     DecisionTreeClassifier: depth ",
         "task      classification\n",
         "classes   raw, ripe\n",
-        "  colour: category of 3 levels (blue, green, red)\n",
-        "  grade: ordered of 3 levels (low < mid < high)\n",
+        "  colour: category of 3 categories (blue, green, red)\n",
+        "  grade: ordered of 3 categories (low < mid < high)\n",
         "  size: number\n",
     ):
         assert line in text
@@ -382,7 +382,9 @@ def test_info_tells_what_a_table_holds(run, fruit):
     text = run("info", "fruit.csv")
     assert "table     fruit.csv: 80 rows, 5 columns\n" in text
     assert re.search(r"\n  id +ignored \(all its values differ", text)
-    assert re.search(r"\n  colour +category \(it holds text, 3 levels\); blue, green, red\n", text)
+    assert re.search(
+        r"\n  colour +category \(it holds text, 3 categories\); blue, green, red\n", text
+    )
     found = json.loads(run("info", "fruit.csv", "--json"))
     assert [each["kind"] for each in found["columns"]] == [
         *("ignored", "number", "category", "category", "category"),
@@ -391,6 +393,8 @@ def test_info_tells_what_a_table_holds(run, fruit):
     assert found["columns"][1]["max"] == max(X["size"].to_pylist())
 
 
-def test_info_counts_the_levels_that_it_does_not_show(run, csv_file):
-    csv_file("t.csv", "a,y", [(f"level {at % 30:02}", at % 2) for at in range(90)])
-    assert "level 00, level 01, level 02, level 03, level 04, ... 25 more" in run("info", "t.csv")
+def test_info_counts_the_categories_that_it_does_not_show(run, csv_file):
+    csv_file("t.csv", "a,y", [(f"category {at % 30:02}", at % 2) for at in range(90)])
+    assert "category 00, category 01, category 02, category 03, category 04, ... 25 more" in run(
+        "info", "t.csv"
+    )

@@ -78,7 +78,7 @@ def test_a_few_words_among_numbers_are_refused_here_too(run, fail, csv_file, fil
     assert "column 'a' mixes numbers and text: 'four', beside 3 numbers; correct it, or" in said
     assert files() == ["t.csv"]
     run("train", "t.csv", "--stream", "--category", "a", "-q")
-    assert gputree.load("t.gputree").schema_.levels == (("1", "2", "3", "four"),)
+    assert gputree.load("t.gputree").schema_.categories == (("1", "2", "3", "four"),)
 
 
 def test_the_text_says_that_it_was_read_in_chunks(run, table):
@@ -93,7 +93,7 @@ def test_the_text_says_that_it_was_read_in_chunks(run, table):
         (["--folds", "3"], "--stream trains on all rows"),
         (["--test-share", "0.5"], "--stream trains on all rows"),
         (["--model", "rules"], "rules are learnt from all values at once"),
-        (["--ordered", "colour=red,blue"], "--stream cannot order levels"),
+        (["--ordered", "colour=red,blue"], "--stream cannot order categories"),
         (["--number", "colour"], "with --stream a column of text stays one"),
         (["--task", "regression"], "regression needs numbers"),
         (["--target", "label", "--ignore", "w", "--weight", "w"], "--weight names the same"),

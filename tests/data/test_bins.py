@@ -18,10 +18,10 @@ def between(below, above):
     return float(midpoint(np.array([below]), np.array([above]))[0])
 
 
-def feature(*values, has_missing=False, kind=Kind.NUMERIC, levels=None):
+def feature(*values, has_missing=False, kind=Kind.NUMERIC, categories=None):
     """A code for each of some sorted values."""
     value = np.array(values, np.float64)
-    return FeatureBins("x", kind, levels, value[:-1], value[1:], has_missing)
+    return FeatureBins("x", kind, categories, value[:-1], value[1:], has_missing)
 
 
 @pytest.mark.parametrize(

@@ -432,8 +432,8 @@ def test_codes_up_to_256_take_one_byte_and_more_take_two():
     values = np.arange(300.0)
     assert codes(values, 255)[1].dtype == np.uint8  # with the missing code, 256
     assert codes(values, 256)[1].dtype == np.uint16
-    levels = Column("x", Kind.ORDINAL, np.arange(3, dtype=np.int32), tuple(range(300)))
-    assert bin_table(NUMPY, Table((levels,), 3), None, 255)[1].dtype == np.uint16
+    categories = Column("x", Kind.ORDINAL, np.arange(3, dtype=np.int32), tuple(range(300)))
+    assert bin_table(NUMPY, Table((categories,), 3), None, 255)[1].dtype == np.uint16
 
 
 def test_sixty_thousand_values_keep_a_code_each(backend):
@@ -452,12 +452,12 @@ def test_more_values_than_codes_fill_all_of_them():
     assert np.bincount(code[0]).max() == 2
 
 
-def test_an_ordinal_column_has_a_code_a_level_even_where_one_is_absent():
-    level = np.array([2, 0, -1, 2], np.int32)
-    column = Column("size", Kind.ORDINAL, level, ("S", "M", "L"))
-    bins, data = bin_table(NUMPY, Table((column,), 4), None, 2)  # levels are never merged
+def test_an_ordinal_column_has_a_code_a_category_even_where_one_is_absent():
+    category = np.array([2, 0, -1, 2], np.int32)
+    column = Column("size", Kind.ORDINAL, category, ("S", "M", "L"))
+    bins, data = bin_table(NUMPY, Table((column,), 4), None, 2)  # categories are never merged
     assert bins.features[0].cut.tolist() == [0.5, 1.5]
-    assert bins.features[0].levels == ("S", "M", "L")
+    assert bins.features[0].categories == ("S", "M", "L")
     assert codes_in(data).tolist() == [[2, 0, 3, 2]]
 
 

@@ -100,19 +100,19 @@ def test_a_dataset_computes_where_it_was_asked_to():
     assert data.reason == "backend='array_api_strict' was asked for"
 
 
-def test_a_nominal_column_has_a_code_a_level():
+def test_a_nominal_column_has_a_code_a_category():
     frame = pd.DataFrame({"size": [1.0, 2.0], "colour": pd.Categorical(["red", None])})
     data = Dataset(frame.astype({"colour": pd.CategoricalDtype(["red", "blue", "green"])}))
     colour = data.bins.features[1]
     assert colour.kind is Kind.NOMINAL
-    assert colour.levels == ("red", "blue", "green")
+    assert colour.categories == ("red", "blue", "green")
     assert (colour.n_values, colour.n_codes) == (3, 4)
 
 
 def test_an_ordered_category_is_welcome():
-    levels = pd.Categorical(["M", "S", "L"], categories=["S", "M", "L"], ordered=True)
-    data = Dataset(pd.DataFrame({"size": levels}))
-    assert data.bins.features[0].levels == ("S", "M", "L")
+    categories = pd.Categorical(["M", "S", "L"], categories=["S", "M", "L"], ordered=True)
+    data = Dataset(pd.DataFrame({"size": categories}))
+    assert data.bins.features[0].categories == ("S", "M", "L")
 
 
 @pytest.mark.parametrize("max_bins", [2.5, "64", None])

@@ -25,7 +25,7 @@ from gputree.data.inputs import check_size, read_table
 from gputree.data.schema import Schema
 from gputree.data.sparse import SparseValues
 from gputree.data.table import Kind
-from gputree.dtypes import LEVEL, MAX_BINS, MAX_FEATURES, MAX_ROWS, MISSING_LEVEL
+from gputree.dtypes import CATEGORY_NUMBER, MAX_BINS, MAX_FEATURES, MAX_ROWS, MISSING_CATEGORY
 
 NAN = np.nan
 LIBRARIES = ["pandas", "pandas-arrow", "polars", "pyarrow", "pyarrow-batch"]
@@ -53,9 +53,9 @@ def fitted(X, **options):
     return Schema.of(read_table(X, **options))
 
 
-def arrow_ordered(values, levels):
-    index = pa.array([None if value is None else levels.index(value) for value in values])
-    return pa.DictionaryArray.from_arrays(index, pa.array(levels), ordered=True)
+def arrow_ordered(values, categories):
+    index = pa.array([None if value is None else categories.index(value) for value in values])
+    return pa.DictionaryArray.from_arrays(index, pa.array(categories), ordered=True)
 
 
 # Numbers
@@ -70,7 +70,7 @@ def test_numpy_dtypes_become_the_smallest_exact_float(dtype, byteorder):
     X = np.array([[0, 1], [1, 0]], dtype=np.dtype(dtype).newbyteorder(byteorder))
     for position, column in enumerate(read_table(X).columns):
         assert column.kind is Kind.NUMERIC
-        assert column.levels is None
+        assert column.categories is None
         assert_array_equal(column.values, X[:, position])
         assert column.values.dtype == (np.float32 if dtype in FLOAT32 else np.float64)
         assert column.values.dtype.isnative
@@ -137,8 +137,8 @@ def test_masked_cells_are_missing():
     assert_array_equal(left.values, [1, 3])
     assert_array_equal(right.values, np.array([NAN, 4], np.float32), strict=True)
     nominal = read_table(X, categorical_features=[1]).columns[1]
-    assert nominal.levels == (4,)
-    assert_array_equal(nominal.values, [MISSING_LEVEL, 0])
+    assert nominal.categories == (4,)
+    assert_array_equal(nominal.values, [MISSING_CATEGORY, 0])
 
 
 def test_masked_arrays_without_masked_cells_are_views():
@@ -419,7 +419,7 @@ def test_cells_of_a_sparse_matrix_may_be_missing_or_given_twice():
 def test_sparse_categories_and_what_is_no_number():
     X = scipy.sparse.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
     table = read_table(X, categorical_features=[1])
-    assert table.columns[1].levels == (0.0, 5.0)
+    assert table.columns[1].categories == (0.0, 5.0)
     assert table.columns[1].values.tolist() == [1, 0]
     schema = Schema.of(table)
     again = read_table(X[:1], like=schema)
@@ -544,8 +544,11 @@ def test_unordered_category_dtypes_are_nominal(X, options):
     column = only_column(X, **options)
     assert column.kind is Kind.NOMINAL
     assert type(column.values) is np.ndarray
-    assert column.values.dtype == LEVEL
-    values = [None if level == MISSING_LEVEL else column.levels[level] for level in column.values]
+    assert column.values.dtype == CATEGORY_NUMBER
+    values = [
+        None if category == MISSING_CATEGORY else column.categories[category]
+        for category in column.values
+    ]
     assert values == ["y", None, "x", "y"]
 
 
@@ -554,18 +557,20 @@ def test_unordered_category_dtypes_are_nominal(X, options):
 def test_ordered_category_dtypes_are_ordinal(X, options):
     column = only_column(X, **options)
     assert column.kind is Kind.ORDINAL
-    assert column.levels == ("y", "x", "z")
-    assert_array_equal(column.values, np.array([0, MISSING_LEVEL, 1, 0], LEVEL), strict=True)
+    assert column.categories == ("y", "x", "z")
+    assert_array_equal(
+        column.values, np.array([0, MISSING_CATEGORY, 1, 0], CATEGORY_NUMBER), strict=True
+    )
 
 
-def test_declared_levels_keep_their_order():
-    assert only_column(UNORDERED[0]).levels == ("y", "x", "z")
+def test_declared_categories_keep_their_order():
+    assert only_column(UNORDERED[0]).categories == ("y", "x", "z")
 
 
-def test_levels_of_a_polars_categorical_are_those_present_in_sorted_order():
+def test_categories_of_a_polars_categorical_are_those_present_in_sorted_order():
     everything = pl.Series(["w", "c", "b", "a"], dtype=pl.Categorical)
     column = only_column(pl.DataFrame({"a": everything[[1, 3, 1]]}))
-    assert column.levels == ("a", "c")
+    assert column.categories == ("a", "c")
     assert_array_equal(column.values, [1, 0, 1])
 
 
@@ -578,23 +583,23 @@ def test_levels_of_a_polars_categorical_are_those_present_in_sorted_order():
         (["b", "a", None], ("a", "b"), str),
     ],
 )
-def test_levels_are_plain_python_values(values, levels, scalar):
+def test_categories_are_plain_python_values(values, categories, scalar):
     column = only_column(pd.DataFrame({"a": pd.Categorical(values)}))
-    assert column.levels == levels
-    assert {type(level) for level in column.levels} == {scalar}
+    assert column.categories == categories
+    assert {type(category) for category in column.categories} == {scalar}
 
 
-def test_intervals_of_cut_are_ordinal_levels():
+def test_intervals_of_cut_are_ordinal_categories():
     column = only_column(pd.DataFrame({"a": pd.cut([1.0, 2.0, 5.0], [0, 2, 6])}))
     assert column.kind is Kind.ORDINAL
-    assert column.levels == (pd.Interval(0, 2), pd.Interval(2, 6))
+    assert column.categories == (pd.Interval(0, 2), pd.Interval(2, 6))
     assert_array_equal(column.values, [0, 0, 1])
 
 
 @pytest.mark.parametrize(
     "dtype", [pd.CategoricalDtype(), pl.Categorical, pa.dictionary(pa.int8(), pa.string())]
 )
-def test_categories_without_any_value_have_no_levels(dtype):
+def test_categories_without_any_value_have_no_categories(dtype):
     if isinstance(dtype, pd.CategoricalDtype):
         X = pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)})
     elif isinstance(dtype, pa.DataType):
@@ -602,22 +607,22 @@ def test_categories_without_any_value_have_no_levels(dtype):
     else:
         X = pl.DataFrame({"a": pl.Series([None, None], dtype=dtype)})
     column = only_column(X)
-    assert column.levels == ()
-    assert_array_equal(column.values, [MISSING_LEVEL, MISSING_LEVEL])
+    assert column.categories == ()
+    assert_array_equal(column.values, [MISSING_CATEGORY, MISSING_CATEGORY])
 
 
 def test_arrow_dictionaries_may_repeat_values_and_hold_nulls():
     index = pa.array([0, 1, 2, 3, None], pa.uint8())
     X = pa.table({"a": pa.DictionaryArray.from_arrays(index, ["b", None, "b", "a"])})
     column = only_column(X)
-    assert column.levels == ("b", "a")
-    assert_array_equal(column.values, [0, MISSING_LEVEL, 0, 1, MISSING_LEVEL])
+    assert column.categories == ("b", "a")
+    assert_array_equal(column.values, [0, MISSING_CATEGORY, 0, 1, MISSING_CATEGORY])
 
 
 def test_arrow_chunks_with_their_own_dictionaries_are_unified():
     chunks = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()]
     column = only_column(pa.table({"a": pa.chunked_array(chunks)}))
-    assert [column.levels[level] for level in column.values] == ["b", "a", "c", "a"]
+    assert [column.categories[category] for category in column.values] == ["b", "a", "c", "a"]
 
 
 def test_arrow_chunks_that_disagree_on_the_order_are_refused():
@@ -651,8 +656,8 @@ def test_columns_are_flagged_by_index_mask_or_name(flagged):
     left, right = read_table(X, categorical_features=flagged).columns
     assert left.kind is Kind.NUMERIC
     assert right.kind is Kind.NOMINAL
-    assert right.levels == (10, 20)
-    assert_array_equal(right.values, np.array([1, 0], LEVEL), strict=True)
+    assert right.categories == (10, 20)
+    assert_array_equal(right.values, np.array([1, 0], CATEGORY_NUMBER), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -668,22 +673,24 @@ def test_columns_are_flagged_by_index_mask_or_name(flagged):
     ],
 )
 @pytest.mark.parametrize("library", ["numpy", *LIBRARIES])
-def test_flagged_columns_get_their_sorted_values_as_levels(library, values, levels, numbers):
+def test_flagged_columns_get_their_sorted_values_as_categories(
+    library, values, categories, numbers
+):
     if library == "numpy":
         X = np.array([[value] for value in values])
     else:
         X = frame_of(library, {"a": pa.array(values)})
     column = only_column(X, categorical_features=[0])
     assert column.kind is Kind.NOMINAL
-    assert column.levels == levels
-    assert_array_equal(column.values, np.array(numbers, LEVEL), strict=True)
+    assert column.categories == categories
+    assert_array_equal(column.values, np.array(numbers, CATEGORY_NUMBER), strict=True)
 
 
 @pytest.mark.parametrize("dtype", ["U1", "S1", np.dtypes.StringDType(), object])
 def test_flagged_string_arrays_are_nominal(dtype):
     column = only_column(np.array([["b"], ["a"]], dtype=dtype), categorical_features=[0])
-    assert column.levels in (("a", "b"), (b"a", b"b"))
-    assert all(type(level) in (str, bytes) for level in column.levels)
+    assert column.categories in (("a", "b"), (b"a", b"b"))
+    assert all(type(category) in (str, bytes) for category in column.categories)
     assert_array_equal(column.values, [1, 0])
 
 
@@ -716,28 +723,32 @@ def test_nothing_flagged_means_numbers(flagged):
     assert only_column([[1], [2]], categorical_features=flagged).kind is Kind.NUMERIC
 
 
-def test_levels_without_a_common_order_are_refused():
+def test_categories_without_a_common_order_are_refused():
     X = pd.DataFrame({"n": [1.0, 2.0], "a": pd.Series([1, "b"], dtype=object)})
     match = r"Column 'a' \(position 1\) mixes values of types int, str.*\.astype\(str\)"
     with pytest.raises(ValueError, match=match):
         read_table(X, categorical_features=["a"])
 
 
-def test_values_that_cannot_be_levels_are_refused():
+def test_values_that_cannot_be_categories_are_refused():
     X = pd.DataFrame({"a": pd.Series([[1], [2]], dtype=object)})
-    with pytest.raises(ValueError, match=r"Column 'a' .*cannot be a level \(.*unhashable.*: conv"):
+    with pytest.raises(
+        ValueError, match=r"Column 'a' .*cannot be a category \(.*unhashable.*: conv"
+    ):
         read_table(X, categorical_features=["a"])
 
 
 @pytest.mark.parametrize("n_levels", [MAX_BINS, MAX_BINS + 1])
 @pytest.mark.parametrize("declared", [True, False])
-def test_levels_are_limited_by_the_codes(n_levels, declared):
-    values = np.arange(n_levels)
+def test_categories_are_limited_by_the_codes(n_categories, declared):
+    values = np.arange(n_categories)
     X = pd.DataFrame({"a": pd.Categorical(values) if declared else values})
-    if n_levels == MAX_BINS:
-        assert len(only_column(X, categorical_features=["a"]).levels) == MAX_BINS
+    if n_categories == MAX_BINS:
+        assert len(only_column(X, categorical_features=["a"]).categories) == MAX_BINS
         return
-    with pytest.raises(ValueError, match=r"Column 'a' .* has 65,536 levels.* most 65,535: merge"):
+    with pytest.raises(
+        ValueError, match=r"Column 'a' .* has 65,536 categories.* most 65,535: merge"
+    ):
         read_table(X, categorical_features=["a"])
 
 
@@ -855,7 +866,7 @@ def test_a_schema_describes_the_columns():
     assert fitted(X, categorical_features=["c", "d"]) == Schema(
         names=("n", "c", "d"),
         kinds=(Kind.NUMERIC, Kind.NOMINAL, Kind.NOMINAL),
-        levels=(None, ("a",), (3,)),
+        categories=(None, ("a",), (3,)),
     )
 
 
@@ -864,7 +875,9 @@ def test_an_array_is_read_with_the_names_and_kinds_of_the_schema():
     table = read_table(np.array([[0.5, 7.0], [NAN, NAN]]), like=schema)
     assert Schema.of(table) == schema
     assert_array_equal(table.columns[0].values, [0.5, NAN])
-    assert_array_equal(table.columns[1].values, np.array([1, MISSING_LEVEL], LEVEL), strict=True)
+    assert_array_equal(
+        table.columns[1].values, np.array([1, MISSING_CATEGORY], CATEGORY_NUMBER), strict=True
+    )
 
 
 @pytest.mark.parametrize("make", [np.asarray, strict_array])
@@ -888,18 +901,20 @@ LATER = [
 
 @pytest.mark.parametrize("fit", ORDERED)
 @pytest.mark.parametrize("X", LATER)
-def test_levels_are_matched_by_value_whatever_the_dtype(fit, X):
+def test_categories_are_matched_by_value_whatever_the_dtype(fit, X):
     schema = fitted(fit)
     column = only_column(X, like=schema)
     assert column.kind is Kind.ORDINAL
-    assert column.levels == schema.levels[0]
-    assert_array_equal(column.values, np.array([1, 0, MISSING_LEVEL], LEVEL), strict=True)
+    assert column.categories == schema.categories[0]
+    assert_array_equal(
+        column.values, np.array([1, 0, MISSING_CATEGORY], CATEGORY_NUMBER), strict=True
+    )
 
 
 @pytest.mark.parametrize(
     "values", [[2, 1], [2.0, 1.0], np.array([2, 1], np.int8), [Decimal(2), 1], [2, True]]
 )
-def test_numeric_levels_are_matched_by_value(values):
+def test_numeric_categories_are_matched_by_value(values):
     schema = fitted([[1], [2]], categorical_features=[0])
     assert_array_equal(only_column(np.reshape(values, (2, 1)), like=schema).values, [1, 0])
 
@@ -925,10 +940,10 @@ def test_values_not_seen_at_fit_are_refused(make):
 @pytest.mark.parametrize(
     ("kind", "unknown", "other"),
     [
-        (Kind.NOMINAL, "missing", MISSING_LEVEL),
+        (Kind.NOMINAL, "missing", MISSING_CATEGORY),
         (Kind.NOMINAL, "majority", 2),
-        (Kind.ORDINAL, "missing", MISSING_LEVEL),
-        (Kind.ORDINAL, "majority", MISSING_LEVEL),  # no place in the order is known
+        (Kind.ORDINAL, "missing", MISSING_CATEGORY),
+        (Kind.ORDINAL, "majority", MISSING_CATEGORY),  # no place in the order is known
     ],
 )
 def test_values_not_seen_at_fit_become_missing_or_get_the_number_after_the_last(
@@ -936,7 +951,7 @@ def test_values_not_seen_at_fit_become_missing_or_get_the_number_after_the_last(
 ):
     schema = Schema(("a",), (kind,), (("x", "y"),), (False,), unknown)
     column = only_column(pd.DataFrame({"a": ["y", "v", None, "x"]}), like=schema)
-    expected = np.array([1, other, MISSING_LEVEL, 0], LEVEL)
+    expected = np.array([1, other, MISSING_CATEGORY, 0], CATEGORY_NUMBER)
     assert_array_equal(column.values, expected, strict=True)
 
 
@@ -961,8 +976,8 @@ def test_categories_of_numbers_are_numbers_where_the_column_had_them():
 
 
 @pytest.mark.parametrize("levels", [True, False])
-def test_times_are_refused_after_fit(levels):
-    schema = fitted([[1]], categorical_features=[levels])
+def test_times_are_refused_after_fit(categories):
+    schema = fitted([[1]], categorical_features=[categories])
     with pytest.raises(ValueError, match=r"'x0' \(position 0\) has dtype datetime64.* is a time"):
         read_table(np.array([["2020"]], "datetime64[s]"), like=schema)
 
@@ -1058,7 +1073,7 @@ def test_columns_of_cudf_stay_on_the_device_and_others_come_by_way_of_pandas(mon
     table = read_table(frame, categorical_features=["c"])
     assert table.columns[0].values is single
     assert_array_equal(table.columns[1].values, [1.0, np.nan, 3.0])
-    assert table.columns[2].levels == ("x", "y")
+    assert table.columns[2].categories == ("x", "y")
 
 
 def test_a_table_that_has_been_read_is_taken_as_it_is():

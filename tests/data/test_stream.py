@@ -449,9 +449,9 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path):
         list(data.parts())
 
 
-def test_levels_in_different_orders_are_refused_as_in_memory(tmp_path):
-    def part(levels):
-        size = pa.DictionaryArray.from_arrays([0, 1], levels, ordered=True)
+def test_categories_in_different_orders_are_refused_as_in_memory(tmp_path):
+    def part(categories):
+        size = pa.DictionaryArray.from_arrays([0, 1], categories, ordered=True)
         return pa.record_batch({"size": size, "y": [0, 1]})
 
     path = tmp_path / "t.arrows"
@@ -459,7 +459,7 @@ def test_levels_in_different_orders_are_refused_as_in_memory(tmp_path):
     with pa.ipc.new_stream(path, parts[0].schema) as writer:
         for each in parts:
             writer.write_batch(each)
-    with pytest.raises(ValueError, match="its chunks declare different levels"):
+    with pytest.raises(ValueError, match="its chunks declare different categories"):
         Dataset.from_file(path, "y")
 
 
@@ -475,7 +475,7 @@ def test_an_arff_file_is_streamed(tmp_path):
     )
     path.write_text(head + "\n".join(rows))
     data = Dataset.from_file(path, "y", max_bytes=100)
-    assert data.schema.levels == (None, ("b", "a", "unused"))
+    assert data.schema.categories == (None, ("b", "a", "unused"))
     whole = read_file(path)
     model = DecisionTreeClassifier()
     y = np.array(whole["y"].to_pylist())

@@ -58,7 +58,7 @@ WRONG = {
     ),
     "multiway": (
         Bag(DecisionTreeClassifier(splitter="random", nominal="multiway")),
-        "splitter='random' draws two groups of levels; use nominal='subset'",
+        "splitter='random' draws two groups of categories; use nominal='subset'",
     ),
     "folds": (
         Boost(CARTClassifier()),

@@ -110,7 +110,7 @@ ALTERED = {
     "a tree without nodes": ("forest", "tree_nodes", lambda a: np.append(a, 0)),
     "huge trees": ("forest", "tree_nodes", lambda a: a * 2**50),
     "lengths that are floats": ("forest", "tree_nodes", lambda a: a.astype(float)),
-    "levels that are not there": ("forest", "tree_categories", lambda a: a + 1),
+    "categories that are not there": ("forest", "tree_categories", lambda a: a + 1),
     "one tree less": ("forest", "tree_categories", lambda a: a[1:]),
     "a child out of order": ("forest", "first_child", lambda a: a[::-1].copy()),
     "a feature that is not there": ("forest", "feature", lambda a: np.where(a >= 0, 9, a)),

@@ -377,7 +377,7 @@ def test_an_array_of_another_width_is_refused():
         model.predict(X[:, :1])
 
 
-def test_an_unknown_level_is_refused_by_column_and_value_where_that_is_asked_for():
+def test_an_unknown_category_is_refused_by_column_and_value_where_that_is_asked_for():
     sizes = pd.CategoricalDtype(["s", "m", "l"], ordered=True)
     model = DecisionTreeClassifier(unknown_category="error")
     model.fit(pd.DataFrame({"size": list("smlsml")}, dtype=sizes), Y)
@@ -423,8 +423,10 @@ def test_the_number_of_cells_is_not_limited():
 # Ways that do not go together.
 
 
-def categories(n_levels, n_rows=50):
-    return pd.DataFrame({"town": pd.Categorical(np.arange(n_rows) % n_levels, range(n_levels))})
+def categories(n_categories, n_rows=50):
+    return pd.DataFrame(
+        {"town": pd.Categorical(np.arange(n_rows) % n_categories, range(n_categories))}
+    )
 
 
 @pytest.mark.parametrize(
@@ -439,7 +441,7 @@ def categories(n_levels, n_rows=50):
         ({"max_exact_levels": 40}, "max_exact_levels=40.*never end"),
         ({"greedy_length": 0}, "greedy_length=0: an integer of at least 1"),
         ({"max_surrogates": -1}, "max_surrogates=-1: an integer of at least 0"),
-        ({"subset_search": "exact"}, "column 'town' has 30 levels.*use 'auto'"),
+        ({"subset_search": "exact"}, "column 'town' has 30 categories.*use 'auto'"),
     ],
 )
 def test_ways_that_do_not_go_together_are_refused(options, message):
@@ -462,7 +464,7 @@ def test_ways_of_class_trees_are_refused_for_numbers(options, message):
 
 
 def test_more_branches_than_a_node_can_have_are_refused():
-    with pytest.raises(ValueError, match=r"'town' has 65,535 levels.*65,534 branches"):
+    with pytest.raises(ValueError, match=r"'town' has 65,535 categories.*65,534 branches"):
         DecisionTreeClassifier(nominal="multiway").fit(categories(65_535, 70_000), [0, 1] * 35_000)
 
 
@@ -478,7 +480,7 @@ def test_id3_names_the_column_that_it_cannot_split(column, message):
         ID3Classifier().fit(pd.DataFrame({"x": column}), [0, 1])
 
 
-def test_a_level_that_was_not_seen_is_named_if_that_is_wanted():
+def test_a_category_that_was_not_seen_is_named_if_that_is_wanted():
     X = categories(3)
     model = DecisionTreeClassifier(unknown_category="error").fit(X, X["town"].cat.codes)
     with pytest.raises(

@@ -15,11 +15,11 @@ from gputree import (
     ID3Classifier,
 )
 
-LEVELS = [f"level {i}" for i in range(40)]
+CATEGORIES = [f"category {i}" for i in range(40)]
 
 
 def table(n_rows=400, seed=0, share_missing=0.1):
-    """Numbers, few and many levels, an order, a single level, a column without any value."""
+    """Numbers, few and many categories, an order, a single category, a column without any value."""
     rng = np.random.default_rng(seed)
     few = rng.integers(0, 4, n_rows)
     many = rng.integers(0, 40, n_rows)
@@ -28,7 +28,7 @@ def table(n_rows=400, seed=0, share_missing=0.1):
         {
             "number": number,
             "few": pd.Categorical.from_codes(few, list("abcd")),
-            "many": pd.Categorical.from_codes(many, LEVELS),
+            "many": pd.Categorical.from_codes(many, CATEGORIES),
             "size": pd.Categorical.from_codes(
                 rng.integers(0, 3, n_rows), ["small", "middle", "large"], ordered=True
             ),
@@ -71,7 +71,7 @@ WAYS = {
 
 
 def columns_for(options, X):
-    """Half a million subsets of 40 levels are too many to try."""
+    """Half a million subsets of 40 categories are too many to try."""
     return X.drop(columns="many") if options.get("subset_search") == "exact" else X
 
 
@@ -156,14 +156,14 @@ def test_the_order_of_rows_changes_nothing(missing):
     assert models[0].to_bytes() == models[1].to_bytes()
 
 
-def test_five_thousand_levels(backend):
+def test_five_thousand_categories(backend):
     if backend.name == "array_api_strict":
         pytest.skip("takes long")
     rng = np.random.default_rng(3)
-    level = rng.integers(0, 5000, 12_000)
-    y = (level % 7 + rng.integers(0, 4, 12_000)) % 3
+    category = rng.integers(0, 5000, 12_000)
+    y = (category % 7 + rng.integers(0, 4, 12_000)) % 3
     X = pd.DataFrame(
-        {"level": pd.Categorical.from_codes(level, range(5000)), "x": rng.random(12_000)}
+        {"level": pd.Categorical.from_codes(category, range(5000)), "x": rng.random(12_000)}
     )
     for options in ({}, {"nominal": "multiway"}, {"subset_search": "principal"}):
         ours, numpys = (
@@ -190,7 +190,7 @@ column = st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=8, max_s
     unknown=st.sampled_from(["missing", "majority"]),
 )
 def test_any_small_table_gives_one_tree(columns, numbers, y, weight, way, unseen, unknown):
-    """Among them: columns without values, a single level, levels of rows without weight."""
+    """Among them: columns without values, a single category, categories of rows without weight."""
     if not any(weight):
         weight = [1.0] * 8
     X = pd.DataFrame({f"c{i}": pd.Categorical(values) for i, values in enumerate(columns)})
@@ -203,7 +203,9 @@ def test_any_small_table_gives_one_tree(columns, numbers, y, weight, way, unseen
     ]
     assert models[0].to_bytes() == models[1].to_bytes()
     new = X.copy()
-    new["c0"] = pd.Categorical([level if level != "b" else "never seen" for level in unseen])
+    new["c0"] = pd.Categorical(
+        [category if category != "b" else "never seen" for category in unseen]
+    )
     proba = [model.predict_proba(new) for model in models]
     assert proba[0].tobytes() == proba[1].tobytes()
     assert np.allclose(proba[0].sum(axis=1), 1.0)

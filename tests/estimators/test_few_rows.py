@@ -124,12 +124,12 @@ def test_a_matrix_without_names_is_told_of_where_there_were_names():
 
 def test_columns_of_a_matrix_are_those_that_would_be_listed():
     matrix = np.arange(12.0).reshape(3, 4)
-    level = Column("c", Kind.NOMINAL, np.array([0, 1, 0], np.int32), ("u", "v"))
-    columns = MatrixColumns(matrix, ("a", "b", "c", "d"), {2: level})
+    category = Column("c", Kind.NOMINAL, np.array([0, 1, 0], np.int32), ("u", "v"))
+    columns = MatrixColumns(matrix, ("a", "b", "c", "d"), {2: category})
     assert [each.name for each in columns] == ["a", "b", "c", "d"]
-    assert columns[2] is columns[-2] is columns[1:][1] is level
+    assert columns[2] is columns[-2] is columns[1:][1] is category
     assert columns[1:][0].values.tolist() == columns[1].values.tolist() == [1.0, 5.0, 9.0]
     assert Table(columns, 3).n_features == len(columns[::-1]) == 4
-    assert columns[::-1][1] is level
+    assert columns[::-1][1] is category
     with pytest.raises(IndexError):
         columns[4]

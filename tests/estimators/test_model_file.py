@@ -108,7 +108,7 @@ def test_a_regressor_comes_back_with_its_outputs(path, n_outputs):
     assert back.n_outputs_ == n_outputs
 
 
-def test_ordinal_columns_come_back_with_their_levels_in_order(path):
+def test_ordinal_columns_come_back_with_their_categories_in_order(path):
     model = DecisionTreeClassifier(max_depth=4).fit(FRAME, Y)
     back = reloaded(model, path)
     assert_same_model(model, back, FRAME)
@@ -178,7 +178,7 @@ def test_what_becomes_of_unknown_values_is_a_part_of_the_model(path, name, first
 
 
 @pytest.mark.parametrize("unknown", ["missing", "majority", "error"])
-def test_levels_not_seen_at_fit_are_treated_as_was_asked_for(path, unknown):
+def test_categories_not_seen_at_fit_are_treated_as_was_asked_for(path, unknown):
     table = pd.DataFrame({"c": pd.Categorical(["a"] * 3 + ["b"] * 6 + [None] * 2)})
     y = [0] * 3 + [1] * 6 + [0] * 2
     model = DecisionTreeClassifier(unknown_category=unknown).fit(table, y)
@@ -355,12 +355,16 @@ HOSTILE = {
     "missing-is-a-number": changed(has_missing=[1, 0, 0]),
     "missing-is-too-short": changed(has_missing=[True]),
     "no-missing": lambda header, arrays: (without(header, "has_missing"), arrays),
-    "levels-of-a-number": changed(levels=[to_plain(("a",)), to_plain((1,)), to_plain((2,))]),
-    "no-levels": changed(levels=[None, None, None]),
-    "levels-are-text": changed(levels=["abc", "abc", None]),
-    "levels-are-an-integer": changed(levels=[3, 3, None]),
-    "levels-repeat": changed(levels=[to_plain(("a", "a", "b")), to_plain((1, 2, 3)), None]),
-    "levels-cannot-be-keys": changed(levels=[to_plain(([], [1])), to_plain((1, 2, 3)), None]),
+    "categories-of-a-number": changed(
+        categories=[to_plain(("a",)), to_plain((1,)), to_plain((2,))]
+    ),
+    "no-categories": changed(categories=[None, None, None]),
+    "categories-are-text": changed(categories=["abc", "abc", None]),
+    "categories-are-an-integer": changed(categories=[3, 3, None]),
+    "categories-repeat": changed(categories=[to_plain(("a", "a", "b")), to_plain((1, 2, 3)), None]),
+    "categories-cannot-be-keys": changed(
+        categories=[to_plain(([], [1])), to_plain((1, 2, 3)), None]
+    ),
     # labels
     "too-few-classes": changed(classes=to_plain(np.array([0, 1]))),
     "classes-in-a-table": changed(classes=to_plain(np.array([[0, 1, 2]]))),
@@ -399,10 +403,10 @@ HOSTILE = {
     "inner-node-without-weight": entry("weight", 0, 0.0),
     "more-children-than-there-are": entry("n_children", 0, 3),
     "children-left-out": changed_array("n_children", lambda array: array[:0]),
-    "levels-left-out": changed_array("category_start", lambda array: array[:0]),
+    "categories-left-out": changed_array("category_start", lambda array: array[:0]),
     "surrogates-left-out": changed_array("n_surrogates", lambda array: array[:0]),
     "surrogates-that-are-not-there": entry("n_surrogates", 0, 1),
-    "levels-of-nobody": changed_array("category_slot", lambda array: np.zeros(4, array.dtype)),
+    "categories-of-nobody": changed_array("category_slot", lambda array: np.zeros(4, array.dtype)),
     "missing-values-stay": entry("missing_slot", 0, 65_535),
     # what becomes of unknown values
     "no-way-for-missing": lambda header, arrays: (without(header, "missing"), arrays),
@@ -413,8 +417,8 @@ HOSTILE = {
     "unknown-in-a-way-that-is-not": changed(unknown="drop"),
     "unknown-is-nothing": changed(unknown=None),
 }
-# The same for a tree with levels and surrogates.
-HOSTILE_LEVELS = {
+# The same for a tree with categories and surrogates.
+HOSTILE_CATEGORIES = {
     "category-sent-far-away": entry("category_slot", 1, 2),
     "others-sent-far-away": entry("category_slot", 0, 2),
     "category-of-a-surrogate-sent-far-away": entry("category_slot", -1, 7),
@@ -431,18 +435,18 @@ HOSTILE_LEVELS = {
         header,
         {**arrays, "level_slot": arrays["category_slot"]},
     ),
-    "threshold-of-levels": entry("threshold", 0, 0.5),
-    "levels-compared": entry("kind", 0, 1),
+    "threshold-of-categories": entry("threshold", 0, 0.5),
+    "categories-compared": entry("kind", 0, 1),
     "surrogate-feature-far-away": entry("surrogate_feature", 0, 4),
     "surrogate-to-a-third-child": entry("surrogate_slot", 0, 2),
     "surrogate-at-a-leaf": changed_array("n_surrogates", lambda array: array[::-1].copy()),
     "surrogate-agrees-too-much": entry("surrogate_agreement", 0, 1.5),
     "surrogates-not-used": changed(missing="direction"),
-    "more-levels": lambda header, arrays: (
+    "more-categories": lambda header, arrays: (
         {**header, "levels": [*header["levels"][:-1], to_plain(tuple("abcde"))]},
         arrays,
     ),
-    "levels-in-order": lambda header, arrays: (
+    "categories-in-order": lambda header, arrays: (
         {**header, "kinds": [*header["kinds"][:-1], 1]},
         arrays,
     ),
@@ -456,8 +460,8 @@ def test_a_hostile_file_with_a_right_checksum_is_refused(saved, name):
 
 
 @pytest.fixture
-def saved_levels(path):
-    """A tree whose root tests the colour, and its surrogates another column of levels."""
+def saved_categories(path):
+    """A tree whose root tests the colour, and its surrogates another column of categories."""
     rng = np.random.default_rng(1)
     twin = COLOURS["colour"].cat.rename_categories(list("rgby")).where(rng.random(60) < 0.9)
     table = COLOURS.assign(weight=twin)
@@ -469,11 +473,11 @@ def saved_levels(path):
     return path
 
 
-@pytest.mark.parametrize("name", HOSTILE_LEVELS)
-def test_a_hostile_file_with_levels_is_refused(saved_levels, name):
-    header, arrays = store.unpack(saved_levels.read_bytes())
-    assert gputree.load(saved_levels).get_depth() > 0
-    refuses(saved_levels, store.pack(*HOSTILE_LEVELS[name](header, arrays)))
+@pytest.mark.parametrize("name", HOSTILE_CATEGORIES)
+def test_a_hostile_file_with_categories_is_refused(saved_categories, name):
+    header, arrays = store.unpack(saved_categories.read_bytes())
+    assert gputree.load(saved_categories).get_depth() > 0
+    refuses(saved_categories, store.pack(*HOSTILE_CATEGORIES[name](header, arrays)))
 
 
 def test_the_same_file_packed_again_is_accepted(saved):
@@ -525,17 +529,19 @@ def test_a_file_with_other_numbers_is_refused_or_predicts(tmp_path_factory, cell
 
 
 node_arrays = ["kind", "feature", "first_child", "missing_slot", "n_children", "weight"]
-level_arrays = ["category_start", "n_surrogates", *Tree.OTHERS]
-level_cell = st.tuples(
-    st.sampled_from([*node_arrays, *level_arrays]),
+category_arrays = ["category_start", "n_surrogates", *Tree.OTHERS]
+category_cell = st.tuples(
+    st.sampled_from([*node_arrays, *category_arrays]),
     st.integers(0, 2**16),
     st.integers(-3, 20) | st.floats(width=64),
 )
 
 
 @settings(max_examples=150)
-@given(st.lists(level_cell, min_size=1, max_size=3), st.sampled_from(["surrogate", "fractional"]))
-def test_a_file_with_other_levels_is_refused_or_predicts(tmp_path_factory, cells, missing):
+@given(
+    st.lists(category_cell, min_size=1, max_size=3), st.sampled_from(["surrogate", "fractional"])
+)
+def test_a_file_with_other_categories_is_refused_or_predicts(tmp_path_factory, cells, missing):
     path = tmp_path_factory.mktemp("fuzz") / "model"
     DecisionTreeClassifier(max_depth=3, missing=missing).fit(COLOURS, Y).save(path)
     header, arrays = store.unpack(path.read_bytes())

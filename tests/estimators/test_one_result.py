@@ -62,7 +62,7 @@ def regression(**case):
 
 
 WIDE = {"max_bins": 1000, "max_depth": 5}  # more codes than a byte can tell apart
-LEVELS = {"categorical_features": [1, 2]}
+CATEGORIES = {"categorical_features": [1, 2]}
 CASES = {
     "gini": Case(),
     "entropy": Case(params={"criterion": "entropy"}),
@@ -85,7 +85,9 @@ CASES = {
     "regression-wide-codes": regression(params=WIDE, n_rows=300, n_values=100_000),
     "poisson": regression(params={"criterion": "poisson"}, is_weighted=True, has_missing=True),
     "poisson-outputs": regression(params={"criterion": "poisson"}, n_outputs=2),
-    "poisson-levels": regression(params={**LEVELS, "criterion": "poisson"}, has_missing=True),
+    "poisson-categories": regression(
+        params={**CATEGORIES, "criterion": "poisson"}, has_missing=True
+    ),
     "poisson-surrogates": regression(
         params={"criterion": "poisson", "missing": "surrogate"}, has_missing=True
     ),
@@ -98,24 +100,26 @@ CASES = {
         has_missing=True,
     ),
     "outputs": regression(n_outputs=2),
-    "levels": Case(params=LEVELS, has_missing=True),
-    "levels-few": Case(params=LEVELS, n_values=8, is_weighted=True),
-    "levels-multiway": Case(params={**LEVELS, "nominal": "multiway", "missing": "category"}),
-    "levels-draws": Case(params={**LEVELS, "max_features": 2, "random_state": 3}),
-    "levels-best-first": Case(params={**LEVELS, "max_leaf_nodes": 15}, has_missing=True),
-    "levels-regression": regression(params=LEVELS, has_missing=True),
-    "levels-rare": Case(params={**LEVELS, "min_samples_category": 9}, has_missing=True),
-    "levels-rare-classes": Case(
-        params={**LEVELS, "min_samples_category": 6}, is_weighted=True, n_values=12
+    "levels": Case(params=CATEGORIES, has_missing=True),
+    "categories-few": Case(params=CATEGORIES, n_values=8, is_weighted=True),
+    "categories-multiway": Case(
+        params={**CATEGORIES, "nominal": "multiway", "missing": "category"}
     ),
-    "levels-rare-regression": regression(params={**LEVELS, "min_samples_category": 9}),
-    "fractions": Case(params={**LEVELS, "missing": "fractional"}, has_missing=True),
-    "surrogates": Case(params={**LEVELS, "missing": "surrogate"}, has_missing=True),
+    "categories-draws": Case(params={**CATEGORIES, "max_features": 2, "random_state": 3}),
+    "categories-best-first": Case(params={**CATEGORIES, "max_leaf_nodes": 15}, has_missing=True),
+    "categories-regression": regression(params=CATEGORIES, has_missing=True),
+    "categories-rare": Case(params={**CATEGORIES, "min_samples_category": 9}, has_missing=True),
+    "categories-rare-classes": Case(
+        params={**CATEGORIES, "min_samples_category": 6}, is_weighted=True, n_values=12
+    ),
+    "categories-rare-regression": regression(params={**CATEGORIES, "min_samples_category": 9}),
+    "fractions": Case(params={**CATEGORIES, "missing": "fractional"}, has_missing=True),
+    "surrogates": Case(params={**CATEGORIES, "missing": "surrogate"}, has_missing=True),
     "surrogates-regression": regression(params={"missing": "surrogate"}, has_missing=True),
     "twoing": Case(
         CARTClassifier, params={"criterion": "twoing", "pruning": None}, has_missing=True
     ),
-    "c45": Case(C45Classifier, params=LEVELS, has_missing=True, is_weighted=True, n_values=12),
+    "c45": Case(C45Classifier, params=CATEGORIES, has_missing=True, is_weighted=True, n_values=12),
     "outputs-weights": regression(n_outputs=2, is_weighted=True, params={"max_depth": 5}),
 }
 

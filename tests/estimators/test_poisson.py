@@ -39,15 +39,17 @@ def test_no_leaf_predicts_zero(counts):
     assert (forest.predict(X) > 0).all()
 
 
-def test_levels_are_divided_by_their_deviance(counts):
+def test_categories_are_divided_by_their_deviance(counts):
     X, y = counts
-    levels = np.digitize(X[:, :1], [-1.0, -0.3, 0.3, 1.0])
+    categories = np.digitize(X[:, :1], [-1.0, -0.3, 0.3, 1.0])
     ours = gputree.DecisionTreeRegressor(
         criterion="poisson", categorical_features=[0], max_leaf_nodes=3
-    ).fit(levels[:, ::-1], y)
+    ).fit(categories[:, ::-1], y)
     theirs = sklearn.tree.DecisionTreeRegressor(criterion="poisson", max_leaf_nodes=3)
-    # The rates rise with the number of the level, so thresholds divide them best.
-    assert_allclose(ours.predict(levels), theirs.fit(levels, y).predict(levels), rtol=1e-12)
+    # The rates rise with the number of the category, so thresholds divide them best.
+    assert_allclose(
+        ours.predict(categories), theirs.fit(categories, y).predict(categories), rtol=1e-12
+    )
 
 
 def test_outputs_are_averaged(counts):
@@ -67,7 +69,7 @@ def test_targets_without_a_deviance_are_refused(y, what):
         model.fit([[0.0], [1.0], [2.0]], y)
 
 
-def test_a_branch_a_level_is_refused(counts):
+def test_a_branch_a_category_is_refused(counts):
     model = gputree.DecisionTreeRegressor(criterion="poisson", nominal="multiway")
     with pytest.raises(ValueError, match="nominal='subset'"):
         model.fit(*counts)

@@ -110,11 +110,11 @@ def test_nodes_too_small_for_any_category_are_not_searched_and_lose_nothing(shar
     y = y + 3 * (X["who"].cat.codes.to_numpy() % 2)
     X["who"] = X["who"].mask(np.random.default_rng(2).random(len(X)) < share)
     searched = []
-    split_levels = Seeker._split_levels
+    split_categories = Seeker._split_categories
 
     def counted(self, hist, place, feature):
         searched.append(len(place))
-        return split_levels(self, hist, place, feature)
+        return split_categories(self, hist, place, feature)
 
     monkeypatch.setattr(Seeker, "_split_levels", counted)
     quick = DecisionTreeRegressor(backend="numpy").fit(X, y)

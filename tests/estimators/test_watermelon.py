@@ -24,7 +24,7 @@ def melons(name, *, keep_id=False):
 
 
 def gain_of(column, y, **options):
-    """The information gain of splitting all rows on one column, a branch a level."""
+    """The information gain of splitting all rows on one column, a branch a category."""
     model = DecisionTreeClassifier(criterion="entropy", nominal="multiway", max_depth=1, **options)
     tree = model.fit(column.to_frame(), y).nodes_
     return tree.gain[0]
@@ -40,11 +40,11 @@ def grown(model, node=0):
         threshold = round(float(tree.threshold[node]), 4)
         below = {f"<= {threshold}": grown(model, first), "above": grown(model, first + 1)}
         return {schema.names[feature]: below}
-    slots = tree.slots(node, len(schema.levels[feature])).tolist()
+    slots = tree.slots(node, len(schema.categories[feature])).tolist()
     return {
         schema.names[feature]: {
-            level: grown(model, first + slot)
-            for level, slot in zip(schema.levels[feature], slots, strict=True)
+            category: grown(model, first + slot)
+            for category, slot in zip(schema.categories[feature], slots, strict=True)
         }
     }
 
@@ -199,13 +199,15 @@ def test_rows_of_unknown_texture_go_to_all_children_by_their_weights():
     assert model.schema_.names[tree.feature[0]] == "texture"
     known = X["texture"].value_counts()
     assert known.to_dict() == {"clear": 7, "slightly_blurry": 5, "blurry": 3}
-    levels = list(X["texture"].cat.categories)
-    expected = [known[level] + 2 * known[level] / 15 for level in levels]
+    categories = list(X["texture"].cat.categories)
+    expected = [known[category] + 2 * known[category] / 15 for category in categories]
     assert tree.weight[1:] == pytest.approx(expected, rel=1e-12)
     # A new row without texture: the mean of all leaves by these weights.
     share = model.predict_proba(X.iloc[[7]])
     leaves = tree.value[1:] / tree.value[1:].sum(axis=1, keepdims=True)
-    assert share[0] == pytest.approx(np.array([known[level] for level in levels]) / 15 @ leaves)
+    assert share[0] == pytest.approx(
+        np.array([known[category] for category in categories]) / 15 @ leaves
+    )
 
 
 def test_every_preset_learns_every_table():

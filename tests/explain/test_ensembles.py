@@ -45,7 +45,7 @@ REGRESSORS = {
 
 
 def houses(n_rows=90, seed=0):
-    """Numbers and levels, some of them missing, and a price."""
+    """Numbers and categories, some of them missing, and a price."""
     rng = np.random.default_rng(seed)
     area, age, side = rng.normal(size=n_rows), rng.normal(size=n_rows), rng.integers(0, 4, n_rows)
     price = area + 0.5 * age * (side == 2) + 0.2 * rng.normal(size=n_rows)

@@ -232,10 +232,10 @@ def test_the_values_of_a_classifier_explain_its_probabilities(kind, where):
 
 def test_id3_is_explained():
     table, y = weather(missing=0.0)
-    levels = table[["sky"]].assign(warm=pd.Categorical(np.where(table["heat"] > 0, "w", "c")))
-    model = ID3Classifier().fit(levels, y)
-    total = model.expected_value_ + model.shap_values(levels).sum(axis=1)
-    assert_allclose(total, model.predict_proba(levels), atol=1e-12)
+    categories = table[["sky"]].assign(warm=pd.Categorical(np.where(table["heat"] > 0, "w", "c")))
+    model = ID3Classifier().fit(categories, y)
+    total = model.expected_value_ + model.shap_values(categories).sum(axis=1)
+    assert_allclose(total, model.predict_proba(categories), atol=1e-12)
 
 
 def test_regressions_have_one_output_or_several():

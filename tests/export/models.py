@@ -10,14 +10,14 @@ import gputree
 pd = pytest.importorskip("pandas")
 
 N_ROWS = 10_000
-LEVELS = ["red", "green", "o'blue", 'gr"ey\\?', "né"]
+CATEGORIES = ["red", "green", "o'blue", 'gr"ey\\?', "né"]
 SIZES = ["S", "M", "L", "XL"]
 CATEGORICAL = ["colour", "size", "code"]
 NAMES = ["width", 'a "b', "colour", "size", "code"]
 
 
 def table(n_rows, seed, *, is_new):
-    """Columns with missing values; new ones have levels that nobody has seen at fit."""
+    """Columns with missing values; new ones have categories that nobody has seen at fit."""
     draw = np.random.default_rng(seed)
 
     def some(values, unseen):
@@ -38,7 +38,7 @@ def table(n_rows, seed, *, is_new):
         {
             "width": width,
             'a "b': other,
-            "colour": some(LEVELS, "purple"),
+            "colour": some(CATEGORIES, "purple"),
             "size": pd.Categorical(some(SIZES, "XXS"), sizes, ordered=True),
             "code": some([0, 1, 2, 3, 5, 8], 77),
         }
@@ -62,7 +62,7 @@ TARGETS = {
     "numbers": np.stack([SCORE, SCORE**2], axis=1),
     "count": np.abs(SCORE).round(),
 }
-NUMERIC = ["width", 'a "b']  # for estimators that know no levels
+NUMERIC = ["width", 'a "b']  # for estimators that know no categories
 
 of = {"categorical_features": CATEGORICAL}
 
@@ -78,15 +78,15 @@ def value_tree(**options):
 FEW = {"n_estimators": 7, "random_state": 0}
 MODELS = {
     "subsets": (lambda: tree(), "three"),
-    # Deep enough for nodes that have not seen all levels.
+    # Deep enough for nodes that have not seen all categories.
     "subsets, majority": (lambda: tree(unknown_category="majority", max_depth=9), "three"),
     "branches": (lambda: tree(nominal="multiway", max_depth=4), "three"),
     "branches, majority": (
         lambda: tree(nominal="multiway", unknown_category="majority", max_depth=4),
         "two",
     ),
-    "own level": (lambda: tree(missing="category", nominal="multiway", max_depth=3), "two"),
-    "own level, majority": (
+    "own category": (lambda: tree(missing="category", nominal="multiway", max_depth=3), "two"),
+    "own category, majority": (
         lambda: tree(missing="category", unknown_category="majority"),
         "two",
     ),
@@ -200,14 +200,14 @@ def values_of(X):
 
 
 def numbered(model, X):
-    """A matrix with the numbers of levels; NaN is missing."""
+    """A matrix with the numbers of categories; NaN is missing."""
     schema = model.schema_
     matrix = np.empty(X.shape)
     for at, name in enumerate(X.columns):
-        if schema.levels[at] is None:
+        if schema.categories[at] is None:
             matrix[:, at] = X[name]
             continue
-        place = {level: number for number, level in enumerate(schema.levels[at])}
+        place = {category: number for number, category in enumerate(schema.categories[at])}
         is_ordered = schema.kinds[at].name == "ORDINAL"
         takes_unknown = schema.unknown == "majority" and not is_ordered
         unknown = len(place) if takes_unknown else np.nan

@@ -49,7 +49,7 @@ def test_the_function_answers_with_the_bits_of_the_model(name, tmp_path):
         assert (found == expected(name)).all()
 
 
-def test_levels_are_looked_up(tmp_path):
+def test_categories_are_looked_up(tmp_path):
     model = fitted("branches, majority")
     library = compiled(model, tmp_path)
     X = rows("branches, majority")[:2000]
@@ -58,8 +58,8 @@ def test_levels_are_looked_up(tmp_path):
     text.restype = number.restype = ctypes.c_double
     for at, column in ((2, "colour"), (3, "size")):
         cells = [None if pd.isna(value) else value.encode() for value in X[column]]
-        levels = [text(at, cell) for cell in cells]
-        matrix = np.column_stack([matrix, levels])
+        categories = [text(at, cell) for cell in cells]
+        matrix = np.column_stack([matrix, categories])
     cells = [np.nan if value is None else float(value) for value in X["code"]]
     matrix = np.column_stack([matrix, [number(4, ctypes.c_double(cell)) for cell in cells]])
     found, _ = answers(library, matrix)
@@ -72,7 +72,7 @@ def test_labels_are_there_and_names_are_as_wished(tmp_path):
     assert [label.decode() for label in labels] == fitted("subsets").classes_.tolist()
 
 
-def test_levels_that_the_model_refuses_are_told(tmp_path):
+def test_categories_that_the_model_refuses_are_told(tmp_path):
     X = np.array([["a", 1], ["b", 2], ["a", 1], ["b", 2]], object)
     model = gputree.DecisionTreeClassifier(categorical_features=[0, 1], unknown_category="error")
     library = compiled(model.fit(X, [0, 1, 0, 1]), tmp_path)

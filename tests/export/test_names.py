@@ -1,4 +1,4 @@
-"""Names of columns, classes and levels are data: no format takes them for anything else."""
+"""Names of columns, classes and categories are data: no format takes them for anything else."""
 
 import json
 import sqlite3
@@ -59,22 +59,22 @@ UNWRITABLE = ["a\0b", "\0", "\ud800", "a\udfff"]
 CODE = ["to_python", "to_c", "to_sql"]
 
 
-def table(names, levels, seed=0):
-    """Numbers under some names, and a column of the levels."""
+def table(names, categories, seed=0):
+    """Numbers under some names, and a column of the categories."""
     draw = np.random.default_rng(seed)
-    n_rows = 8 * len(levels)
+    n_rows = 8 * len(categories)
     columns = {name: draw.normal(size=n_rows).round(2) for name in names}
     cells = np.empty(n_rows, object)
-    cells[:] = [levels[at % len(levels)] for at in range(n_rows)]
+    cells[:] = [categories[at % len(categories)] for at in range(n_rows)]
     columns["level"] = cells[draw.permutation(n_rows)]
     return pd.DataFrame(columns)
 
 
-def model_of(names, levels, classes, kind=gputree.DecisionTreeClassifier, **options):
-    X = table(names, levels)
+def model_of(names, categories, classes, kind=gputree.DecisionTreeClassifier, **options):
+    X = table(names, categories)
     draw = np.random.default_rng(1)
-    place = {level: at for at, level in enumerate(levels)}
-    score = [place[level] for level in X["level"]] + draw.normal(size=len(X))
+    place = {category: at for at, category in enumerate(categories)}
+    score = [place[category] for category in X["level"]] + draw.normal(size=len(X))
     y = np.array(classes, object)[(np.argsort(np.argsort(score)) * len(classes)) // len(X)]
     return kind(categorical_features=["level"], **options).fit(X, y), X
 
@@ -119,8 +119,8 @@ def test_c_compiles_and_answers_as_the_model_does(hostile, tmp_path):
         folder.mkdir()
         library = compiled(model, folder)
         matrix = X.drop(columns="level").to_numpy(np.float64)
-        place = {level: number for number, level in enumerate(model.schema_.levels[-1])}
-        matrix = np.column_stack([matrix, [place[level] for level in X["level"]]])
+        place = {category: number for number, category in enumerate(model.schema_.categories[-1])}
+        matrix = np.column_stack([matrix, [place[category] for category in X["level"]]])
         found, codes = answers(library, matrix)
         assert not any(codes)
         assert (found == model.predict_proba(X)).all()
@@ -219,8 +219,8 @@ def test_text_is_readable_line_by_line(hostile):
 @pytest.mark.parametrize("where", ["column", "level", "class"])
 def test_what_a_format_cannot_hold_is_refused_or_kept(name, where, tmp_path):
     # Without pandas, which cannot hold halves of characters.
-    levels = ["p", "q", name if where == "level" else "r"]
-    X = np.array([[at % 5, levels[at % 3]] for at in range(30)], object)
+    categories = ["p", "q", name if where == "level" else "r"]
+    X = np.array([[at % 5, categories[at % 3]] for at in range(30)], object)
     y = np.array(["k", name if where == "class" else "l"], object)[np.arange(30) % 3 // 2]
     model = gputree.DecisionTreeClassifier(categorical_features=[1]).fit(X, y)
     if where == "column":

@@ -23,11 +23,11 @@ def session(model, **options):
 
 def feed(model, X, missing=""):
     """An input a column, or one for all if all are numbers."""
-    levels = model.schema_.levels
-    if all(own is None for own in levels):
+    categories = model.schema_.categories
+    if all(own is None for own in categories):
         return {"X": X.to_numpy(np.float64)}
     given = {}
-    for name, own in zip(X.columns, levels, strict=True):
+    for name, own in zip(X.columns, categories, strict=True):
         cells = X[name].astype(object).where(X[name].notna(), None)
         if own is not None and isinstance(own[0], str):
             texts = [[missing if cell is None else cell] for cell in cells]
@@ -72,11 +72,11 @@ def test_another_text_may_stand_for_missing_values():
     model, X = fitted("branches"), rows("branches")[:1000]
     said = session(model, missing_text="?").run(None, feed(model, X, "?"))[0]
     assert (said == expected("branches")[:1000]).all()
-    with pytest.raises(NotExportable, match="missing_text='red' is a level of column 'colour'"):
+    with pytest.raises(NotExportable, match="missing_text='red' is a category of column 'colour'"):
         model.to_onnx(missing_text="red")
 
 
-def test_levels_that_the_model_refuses_give_nan():
+def test_categories_that_the_model_refuses_give_nan():
     X = np.array([["a", 1], ["b", 2], ["a", 1], ["b", 2]], object)
     model = gputree.DecisionTreeClassifier(categorical_features=[0, 1], unknown_category="error")
     model.fit(X, [0, 1, 0, 1])
@@ -86,7 +86,7 @@ def test_levels_that_the_model_refuses_give_nan():
     assert np.isnan(said[1:]).all()
 
 
-def test_many_levels_are_told_apart():
+def test_many_categories_are_told_apart():
     draw = np.random.default_rng(0)
     X = draw.integers(0, 300, (3000, 1))
     y = draw.random(300)[X[:, 0]] + draw.random(3000) * 0.1

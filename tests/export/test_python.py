@@ -54,7 +54,7 @@ def test_a_row_of_another_length_is_refused():
         run(fitted("subsets"))["predict"]([1.0])
 
 
-def test_levels_that_the_model_refuses_are_refused():
+def test_categories_that_the_model_refuses_are_refused():
     X = [["a"], ["b"], ["a"], ["b"]]
     model = gputree.DecisionTreeClassifier(categorical_features=[0], unknown_category="error")
     made = run(model.fit(np.array(X, object), [0, 1, 0, 1]))

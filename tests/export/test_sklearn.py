@@ -89,7 +89,7 @@ def test_names_of_columns_are_kept():
     [
         *((name, "divides them") for name in DIVIDED),
         ("surrogates", "tests one column a node"),
-        ("subsets", "no unordered levels, and column 'colour'"),
+        ("subsets", "no unordered categories, and column 'colour'"),
         ("boosting", "use to_onnx or to_treelite"),
     ],
 )

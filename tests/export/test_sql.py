@@ -114,7 +114,7 @@ def test_a_table_without_a_column_is_an_error_and_not_a_text():
 
 
 @pytest.mark.parametrize("dialect", BASES)
-def test_levels_that_the_model_refuses_give_null(dialect):
+def test_categories_that_the_model_refuses_give_null(dialect):
     X = pd.DataFrame({"colour": ["a", "b", "a", "b"]})
     model = gputree.DecisionTreeClassifier(
         categorical_features=["colour"], unknown_category="error"

@@ -43,7 +43,7 @@ def test_what_treelite_cannot_hold_is_refused(name):
         fitted(name).to_treelite()
 
 
-def test_levels_cannot_be_refused_and_one_class_is_no_choice():
+def test_categories_cannot_be_refused_and_one_class_is_no_choice():
     X = np.array([["a"], ["b"]], object)
     model = gputree.DecisionTreeClassifier(categorical_features=[0], unknown_category="error")
     with pytest.raises(NotExportable, match="unknown_category='missing'"):

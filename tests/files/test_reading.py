@@ -103,7 +103,7 @@ def test_text_may_be_compressed(write):
     assert read_file(write(content, "t.csv")).to_pydict() == {"a": [1], "b": ["x"]}
 
 
-def test_levels_of_a_dictionary_stay(tmp_path):
+def test_categories_of_a_dictionary_stay(tmp_path):
     size = pa.DictionaryArray.from_arrays([1, 0, None], ["small", "large"], ordered=True)
     table = pa.table({"size": size})
     for name, is_ordered in (("t.parquet", True), ("t.arrow", True)):
@@ -228,8 +228,8 @@ def test_an_arff_file(write):
             "sky": ["sunny", "partly cloudy", "it's raining"],
             "note": ["hello, you", None, "?"],
         }
-        levels = table["sky"].chunk(0).dictionary.to_pylist()
-        assert levels == ["sunny", "partly cloudy", "it's raining"]
+        categories = table["sky"].chunk(0).dictionary.to_pylist()
+        assert categories == ["sunny", "partly cloudy", "it's raining"]
     assert open_file(path).kinds == ("numeric", "nominal", "text")
     assert open_file(path).place(1) == "on line 11"
     assert read_file(write(gzip.compress(ARFF.encode()), "t.arff.gz")).num_rows == 3
@@ -245,14 +245,14 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
         (HEAD + "{0 1}\n", "line 5 is a sparse row, which is not read"),
         (HEAD + "1,x,{5}\n", "line 5 has a weight, {5}; make it a column"),
         (HEAD + "1\n", "line 5 has 1 values, but 2 attributes are declared"),
-        (HEAD + "1,x\n2,z\n", "line 6: 'z' is not among the declared levels of 'b'"),
+        (HEAD + "1,x\n2,z\n", "line 6: 'z' is not among the declared categories of 'b'"),
         (HEAD + "1,x\none,y\n", "line 6: 'one' is no number, but 'a' is declared numeric"),
         (HEAD + "1,'x\n", "line 5 has a quote that is not closed"),
         (HEAD, "has a header but no rows; add rows below @data"),
         ("@relation r\n@attribute a date 'yyyy'\n@data\n", "'a' is a date, which is not read"),
         ("@relation r\n@attribute a relational\n@data\n", "'a' is of type 'relational'"),
-        ("@relation r\n@attribute a {x,x}\n@data\n", "'a' declares a level twice"),
-        ("@relation r\n@attribute a {x\n@data\n", "the levels of 'a' need a }"),
+        ("@relation r\n@attribute a {x,x}\n@data\n", "'a' declares a category twice"),
+        ("@relation r\n@attribute a {x\n@data\n", "the categories of 'a' need a }"),
         ("@relation r\n@attribute a\n@data\n", "line 2 declares no name and type"),
         ("@relation r\n@attribute a real\n@attribute a real\n@data\n1,2\n", "columns named 'a'"),
         ("@relation r\n@data\n", "declares no attributes"),

@@ -22,7 +22,7 @@ GROWN = {
     "missing": ["direction", "direction", "category", "fractional", "surrogate"],
     "ccp_alpha": [0.0, 0.0, 0.01],
 }
-LEVELS = {
+CATEGORIES = {
     "nominal": ["subset", "subset", "multiway"],
     "subset_search": ["auto", "exact", "ordered"],
     "max_exact_levels": [10, 2, 0],
@@ -63,11 +63,11 @@ MONOTONE = ("DecisionTree", "RandomForest", "GradientBoosting")  # estimators wi
 SPACE = {
     "DecisionTreeClassifier": TREE
     | GROWN
-    | LEVELS
+    | CATEGORIES
     | CLASSES
     | PRUNED
     | {"splitter": ["best", "random"]},
-    "DecisionTreeRegressor": TREE | GROWN | LEVELS | NUMBERS | {"splitter": ["best", "random"]},
+    "DecisionTreeRegressor": TREE | GROWN | CATEGORIES | NUMBERS | {"splitter": ["best", "random"]},
     "CARTClassifier": TREE
     | {
         "criterion": ["gini", "twoing", "entropy"],
@@ -87,10 +87,10 @@ SPACE = {
         "class_weight": [None, "balanced"],
     },
     "ID3Classifier": {"max_depth": [None, 2], "min_samples_split": [2, 5]},
-    "RandomForestClassifier": TREE | GROWN | LEVELS | CLASSES | TREES,
+    "RandomForestClassifier": TREE | GROWN | CATEGORIES | CLASSES | TREES,
     "RandomForestRegressor": TREE
     | GROWN
-    | LEVELS
+    | CATEGORIES
     | NUMBERS
     | TREES
     | {"keep_targets": [False, True]},
@@ -128,7 +128,7 @@ def draw(seed):
     columns, categorical = _columns(rng, n_rows, dtype, can_miss=name != "ID3Classifier")
     if name == "ID3Classifier":
         categorical = list(range(len(columns)))
-        columns = [_levels(rng, n_rows) for _ in columns]
+        columns = [_categories(rng, n_rows) for _ in columns]
     if name.startswith(MONOTONE) and rng.random() < 0.15:
         ways = rng.integers(-1, 2, len(columns)).tolist()
         params["monotonic_cst"] = [0 if at in categorical else way for at, way in enumerate(ways)]
@@ -162,7 +162,7 @@ def _columns(rng, n_rows, dtype, can_miss):
             if place - 1 in categorical and columns[-1] == columns[-2]:
                 categorical.append(place)
             continue
-        column = _levels(rng, n_rows) if is_category else _numbers(rng, n_rows, dtype)
+        column = _categories(rng, n_rows) if is_category else _numbers(rng, n_rows, dtype)
         if is_category:
             categorical.append(place)
         if can_miss and rng.random() < 0.35:
@@ -202,9 +202,9 @@ def _stepped(value, n_steps, dtype):
     return float(value)
 
 
-def _levels(rng, n_rows):
-    n_levels = int(rng.choice([1, 2, 3, 7, 30, 60]))
-    return [int(value) for value in rng.integers(0, n_levels, n_rows)]
+def _categories(rng, n_rows):
+    n_categories = int(rng.choice([1, 2, 3, 7, 30, 60]))
+    return [int(value) for value in rng.integers(0, n_categories, n_rows)]
 
 
 def _target(rng, n_rows, columns, params, *, is_classes):

@@ -72,12 +72,14 @@ def rows_for(schema: Any) -> Any:
     """Rows of everything that a column can hold."""
     draw = np.random.default_rng(0)
     columns = {}
-    for name, kind, levels in zip(schema.names, schema.kinds, schema.levels, strict=True):
+    for name, kind, categories in zip(schema.names, schema.kinds, schema.categories, strict=True):
         if kind is Kind.NUMERIC:
             some = [-math.inf, -1e308, -1.0, -0.0, 0.5, 1.0, 1e308, math.inf, math.nan]
             values = np.array(some)
         else:
-            known = [*levels, None] if schema.unknown == "error" else [*levels, None, "unseen"]
+            known = (
+                [*categories, None] if schema.unknown == "error" else [*categories, None, "unseen"]
+            )
             values = np.empty(N_ROWS, object)
             for at in range(N_ROWS):
                 values[at] = known[at % len(known)]

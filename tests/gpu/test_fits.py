@@ -240,7 +240,7 @@ def test_sizes_of_blocks_change_nothing_in_boosting(
 
 
 def test_many_trees_are_walked_at_once(weather):
-    """Each by its own levels."""
+    """Each by its own categories."""
     table, target = weather(40)
     trees = [
         gputree.CARTClassifier(max_depth=depth, pruning=None, backend="numpy")

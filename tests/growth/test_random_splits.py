@@ -1,4 +1,4 @@
-"""Splits that are drawn: both sides filled, all groups of levels alike, the best of features."""
+"""Splits that are drawn: both sides filled, groups of categories alike, the best of features."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ def root(X, y, seed, **options):
     return tree.fit(X, y)
 
 
-def test_three_levels_are_divided_in_every_way_alike():
+def test_three_categories_are_divided_in_every_way_alike():
     """Three ways to divide a, b, c into two groups; 90 draws, each way 30 +- 4.5."""
     X = np.repeat([["a"], ["b"], ["c"]], 4, axis=0).astype(object)
     ways = Counter()

@@ -52,18 +52,18 @@ def test_the_bits_that_tell_a_threshold_are_taken_from_its_gain():
     assert chosen([0.8, 0.3], [1.0, 1.0], [16, 0], corrects_gain=True) == 0
     # In units of a half the node weighs 5 rows: 0.8 of a gain.
     assert chosen([1.0, 0.3], [1.0, 1.0], [16, 0], unit=0.5, corrects_gain=True) == 1
-    # Levels have no threshold.
+    # Categories have no threshold.
     assert chosen([0.6, 0.3], [1.0, 1.0], [0, 0], corrects_gain=True) == 0
 
 
-def test_a_threshold_that_gains_nothing_is_not_averaged_and_levels_are():
+def test_a_threshold_that_gains_nothing_is_not_averaged_and_categories_are():
     # The average is 0.55, which the second misses, or 0.37.
     assert chosen([0.0, 0.4, 0.7], [1.0, 0.4, 1.0], [3, 3, 3]) == 2
     assert chosen([0.0, 0.4, 0.7], [1.0, 0.4, 1.0], [0, 3, 3]) == 1
     assert chosen([0.0], [1.0], [3]) is None
 
 
-def test_features_of_many_levels_are_left_out_of_the_average_but_not_of_the_choice():
+def test_features_of_many_categories_are_left_out_of_the_average_but_not_of_the_choice():
     gain, info = [0.9, 0.3, 0.2], [3.0, 0.5, 1.0]  # ratios 0.3, 0.6 and 0.2
     assert chosen(gain, info) == 0  # the average is 0.47
     few = np.array([False, True, True])

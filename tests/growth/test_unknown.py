@@ -47,18 +47,21 @@ def test_rows_without_texture_are_divided_as_in_the_book(melons):
     """Rows 8, ripe, and 10, unripe: 7/15 to clear, 5/15 to slightly blurry, 3/15 to blurry."""
     model = id3(max_depth=1).fit(*melons)
     tree = model.nodes_
-    levels = model.schema_.levels[int(tree.feature[0])]
+    categories = model.schema_.categories[int(tree.feature[0])]
     child = {
-        level: 1 + int(slot) for level, slot in zip(levels, tree.slots(0, len(levels)), strict=True)
+        category: 1 + int(slot)
+        for category, slot in zip(categories, tree.slots(0, len(categories)), strict=True)
     }
     assert model.classes_.tolist() == ["false", "true"]
-    for level, unripe, ripe, share in [
+    for category, unripe, ripe, share in [
         ("clear", 1, 6, 7 / 15),
         ("slightly_blurry", 4, 1, 5 / 15),
         ("blurry", 3, 0, 3 / 15),
     ]:
-        assert tree.value[child[level]] == pytest.approx([unripe + share, ripe + share], abs=1e-12)
-        assert tree.n_rows[child[level]] == unripe + ripe + 2
+        assert tree.value[child[category]] == pytest.approx(
+            [unripe + share, ripe + share], abs=1e-12
+        )
+        assert tree.n_rows[child[category]] == unripe + ripe + 2
     assert tree.weight[1:].sum() == tree.weight[0] == 17.0
 
 
@@ -186,13 +189,13 @@ def test_a_surrogate_may_be_turned_round():
     assert tree.n_rows.tolist() == [10, 7, 3]
 
 
-def test_levels_go_with_most_of_their_rows():
+def test_categories_go_with_most_of_their_rows():
     letters = np.array(list("aaabcccabd"), object)
     letters[-1] = None
     frame = pd.DataFrame({"x": X[:, 0], "letter": pd.Categorical(letters)})
     model = cart(max_depth=1).fit(frame, Y)
     tree = model.nodes_
-    # a: 3 to the left; b: 1 to the left; c: 1 to the left, 2 to the right; d is no level here.
+    # a: 3 to the left; b: 1 to the left; c: 1 to the left, 2 to the right; d is no category here.
     assert tree.surrogate_category_start.tolist() == [0]
     assert tree.surrogate_slots(0, 4).tolist() == [0, 0, 1, STAY]
     assert tree.surrogate_agreement[0] == pytest.approx(6 / 7)

@@ -23,7 +23,7 @@ def results(system, name):
 
 
 def table(name):
-    """Features, with declared levels, and the target."""
+    """Features, with declared categories, and the target."""
     if name.startswith("watermelon"):
         frame = pd.read_csv(SHARED / "data" / f"{name}.csv", dtype={"ripe": str})
         frame = frame.drop(columns="id")
@@ -38,14 +38,14 @@ def table(name):
 
 
 def declared(X, y, attributes, class_attribute):
-    """The table with the levels that the other system declares, and classes by their number."""
-    levels = {each["name"]: each["values"] for each in attributes}
+    """The table with the categories that the other system declares, and classes by their number."""
+    categories = {each["name"]: each["values"] for each in attributes}
     X = X.copy()
     for column in X:
-        if levels.get(column) is not None:
-            kind = pd.CategoricalDtype([str(level) for level in levels[column]])
+        if categories.get(column) is not None:
+            kind = pd.CategoricalDtype([str(category) for category in categories[column]])
             X[column] = X[column].astype("object").map(_text, na_action="ignore").astype(kind)
-    classes = [str(level) for level in levels[class_attribute]]
+    classes = [str(category) for category in categories[class_attribute]]
     number = y.astype(object).map(lambda label: classes.index(_text(label)))
     return (
         X,

@@ -97,15 +97,15 @@ class Hist(Translated):
 
     @property
     def _predictors(self):
-        levels = self.schema_.levels
-        return [[predictor(tree, levels) for tree in trees] for trees in self._rounds()]
+        categories = self.schema_.categories
+        return [[predictor(tree, categories) for tree in trees] for trees in self._rounds()]
 
 
-def predictor(tree, levels):
+def predictor(tree, categories):
     """A tree with the names of those of HistGradientBoosting*."""
     nodes = tree.tree_
     return Predictor(
-        split=(tree.nodes_, levels),
+        split=(tree.nodes_, categories),
         nodes=np.rec.fromarrays(
             [nodes.value.ravel(), nodes.feature, nodes.threshold, nodes.children_left],
             names="value, feature_idx, num_threshold, left",
@@ -123,11 +123,11 @@ class Predictor(SimpleNamespace):
         return left_categories(*self.split)
 
 
-def left_categories(nodes, levels):
+def left_categories(nodes, categories):
     """The numbers that go left at each node that tests categories, as bits of eight words."""
     found = []
     for node in np.flatnonzero(nodes.category_start >= 0):
-        own = levels[nodes.feature[node]]
+        own = categories[nodes.feature[node]]
         bits = np.zeros(256, bool)
         bits[np.array(own, int)] = nodes.slots(node, len(own)) == 0
         found.append(np.packbits(bits, bitorder="little").view(np.uint32))

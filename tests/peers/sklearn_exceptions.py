@@ -34,7 +34,9 @@ LEAVES = "docs/migration/sklearn.md: boosting of numbers wants 20 rows in a leaf
 
 HELD_OUT = "docs/migration/sklearn.md: rows are held out by what they hold, not class by class"
 ONE_CLASS = "docs/migration/sklearn.md: one class is a model, which has all of the probability"
-LEVELS = "docs/migration/sklearn.md: max_bins does not bound categories, up to 65,535 are accepted"
+CATEGORIES = (
+    "docs/migration/sklearn.md: max_bins does not bound categories, up to 65,535 are accepted"
+)
 
 EXCEPTIONS = {
     "sklearn.tree.tests.test_export": {
@@ -93,7 +95,7 @@ EXCEPTIONS = {
         "test_unknown_categories_nan": (
             "docs/migration/sklearn.md: a negative number is a category, not a missing value"
         ),
-        "test_categorical_bad_encoding_errors": LEVELS,
+        "test_categorical_bad_encoding_errors": CATEGORIES,
         "test_X_val_in_fit": HELD_OUT,
         "test_X_val_raises_with_early_stopping_false": (
             "docs/migration/sklearn.md: other rows are watched without early stopping, too"
@@ -101,7 +103,7 @@ EXCEPTIONS = {
         "test_dataframe_categorical_results_same_as_ndarray": (
             "docs/migration/sklearn.md: numbers that come as text are refused"
         ),
-        "test_dataframe_categorical_errors": LEVELS,
+        "test_dataframe_categorical_errors": CATEGORIES,
     },
     "sklearn.ensemble._hist_gradient_boosting.tests.test_warm_start": {
         "test_warm_start_early_stopping": HELD_OUT,

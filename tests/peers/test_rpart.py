@@ -1,4 +1,4 @@
-"""CART against rpart grown without cost (cp=-1): splits, level sets, surrogates, counts.
+"""CART against rpart grown without cost (cp=-1): splits, category sets, surrogates, counts.
 
 Where several splits are equally good, rpart's choice depends on rounding: such nodes are named in
 its results, and nothing below them is compared.
@@ -66,7 +66,7 @@ class Comparison:
         (split,) = theirs.splits(number, "primary")
         feature, slots = int(tree.feature[node]), None
         if tree.category_start[node] >= 0:
-            slots = tree.slots(node, len(self.model.schema_.levels[feature]))
+            slots = tree.slots(node, len(self.model.schema_.categories[feature]))
         side = self.same_test(split, feature, tree.threshold[node], 0, slots)
         if side is None:
             self.wrong.append(f"{number}: {self.named(tree.feature[node])} / {split}")
@@ -85,9 +85,10 @@ class Comparison:
                 return None
             is_low_left = split["less_goes"] == "left"
             return int(low_slot) if is_low_left else 1 - int(low_slot)
-        levels = [str(level) for level in self.model.schema_.levels[feature]]
+        categories = [str(category) for category in self.model.schema_.categories[feature]]
         ours = [
-            {level for level, s in zip(levels, slots, strict=True) if s == own} for own in (0, 1)
+            {category for category, s in zip(categories, slots, strict=True) if s == own}
+            for own in (0, 1)
         ]
         left, right = set(split["left"]), set(split["right"])
         if ours == [left, right]:
@@ -108,7 +109,7 @@ class Comparison:
             agreement = tree.surrogate_agreement[at]
             feature, slots = int(tree.surrogate_feature[at]), None
             if tree.surrogate_category_start[at] >= 0:
-                slots = tree.surrogate_slots(at, len(self.model.schema_.levels[feature]))
+                slots = tree.surrogate_slots(at, len(self.model.schema_.categories[feature]))
             threshold, low_slot = tree.surrogate_threshold[at], tree.surrogate_slot[at]
             same = self.same_test(split, feature, threshold, low_slot, slots)
             if same != side or agreement != pytest.approx(split["improve"], rel=1e-9):

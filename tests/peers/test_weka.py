@@ -33,7 +33,7 @@ def told(model, node, weights):
         own["threshold"] = float(tree.threshold[node])
         slots = [0, 1]
     else:
-        slots = tree.slots(node, len(schema.levels[feature])).tolist()
+        slots = tree.slots(node, len(schema.categories[feature])).tolist()
     own["sons"] = [told(model, first + slot, weights) for slot in slots]
     return own
 

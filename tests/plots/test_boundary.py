@@ -118,7 +118,7 @@ def test_the_two_most_important_columns_are_drawn_by_default():
     assert [ax.get_xlabel(), ax.get_ylabel()] == PETALS
 
 
-def test_levels_stand_side_by_side_under_their_names():
+def test_categories_stand_side_by_side_under_their_names():
     model = DecisionTreeClassifier().fit(FRUIT, KINDS)
     ax = plot_boundary(model, FRUIT, KINDS, features=("colour", "size"), ax=axes())
     x, y, colours = cells(ax)
@@ -143,7 +143,7 @@ def test_levels_stand_side_by_side_under_their_names():
     assert np.rint(points[:, 0]).astype(int).tolist().count(2) == 10  # red
 
 
-def test_what_is_usual_is_the_median_and_the_most_frequent_level():
+def test_what_is_usual_is_the_median_and_the_most_frequent_category():
     y = np.where(FRUIT["colour"] == "red", 100.0, 0.0) + FRUIT["weight"]
     model = DecisionTreeRegressor().fit(FRUIT, y)
     frame = FRUIT.assign(colour=pd.Categorical(["red"] * 16 + ["blue"] * 14))
@@ -194,7 +194,7 @@ def test_wrong_columns_and_targets_are_refused(given, match):
 def test_what_has_no_picture_is_refused():
     many = pd.DataFrame({"a": pd.Categorical(range(40)), "b": np.arange(40.0)})
     model = DecisionTreeClassifier().fit(many, np.arange(40) % 2)
-    with pytest.raises(ValueError, match="'a' has 40 levels"):
+    with pytest.raises(ValueError, match="'a' has 40 categories"):
         plot_boundary(model, many, ax=axes())
     two = many.assign(a=many["b"])
     model = DecisionTreeClassifier().fit(two, np.arange(40) % 2)

@@ -51,9 +51,9 @@ def pairs_that_overlap(artists):
 
 
 def boxes_of(tree, max_depth=None):
-    levels = [None] * (int(tree.feature.max()) + 1)
-    names = [f"x{i}" for i in range(len(levels))]
-    return Boxes(Branches(tree, names, levels, 2), Answers(tree, None), max_depth)
+    categories = [None] * (int(tree.feature.max()) + 1)
+    names = [f"x{i}" for i in range(len(categories))]
+    return Boxes(Branches(tree, names, categories, 2), Answers(tree, None), max_depth)
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def test_a_node_is_an_annotation(categories):
 def long_lists():
     """Conditions are wider and higher than the boxes below them."""
     pd = pytest.importorskip("pandas")
-    levels = [f"level-{i}-of-twelve" for i in range(12)]
-    table = pd.DataFrame({"a": pd.Categorical(levels * 2), "b": np.repeat([0.0, 1.0], 12)})
+    categories = [f"level-{i}-of-twelve" for i in range(12)]
+    table = pd.DataFrame({"a": pd.Categorical(categories * 2), "b": np.repeat([0.0, 1.0], 12)})
     target = [int(i % 3 == 0) + b for b in (0, 1) for i in range(12)]
     return DecisionTreeRegressor(backend="numpy", max_depth=2).fit(table, target)
 
@@ -130,7 +130,7 @@ def test_boxes_are_inside_the_picture(categories, max_depth, size):
         assert area.y0 <= each.y0 < each.y1 <= area.y1
 
 
-def test_of_many_levels_few_are_named(long_lists):
+def test_of_many_categories_few_are_named(long_lists):
     ax = axes()
     plot_tree(long_lists, ax=ax)
     shown = [each.get_text().split("\n") for each in ax.texts]

@@ -13,7 +13,7 @@ from gputree import (
 
 
 def table(n_rows=240, seed=0):
-    """Numbers and levels with missing values, two classes that overlap, and weights."""
+    """Numbers and categories with missing values, two classes that overlap, and weights."""
     rng = np.random.default_rng(seed)
     few, many = rng.integers(0, 4, n_rows), rng.integers(0, 9, n_rows)
     x = rng.normal(size=n_rows).round(1)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gputree import C45Classifier, CARTClassifier, DecisionTreeClassifier
 from gputree.data.inputs import read_table
-from gputree.dtypes import MAX_BINS, MISSING_LEVEL, STAY
+from gputree.dtypes import MAX_BINS, MISSING_CATEGORY, STAY
 from gputree.pruning.confidence import added_errors
-from gputree.pruning.empty import with_a_leaf_a_level, with_shared_leaves
+from gputree.pruning.empty import with_a_leaf_a_category, with_shared_leaves
 from gputree.pruning.error_based import (
     ErrorBased,
     collapsed,
@@ -101,7 +101,7 @@ class Slow:
         value = self.columns[int(tree.feature[node])][row]
         if tree.kind[node] == Split.THRESHOLD:
             return STAY if np.isnan(value) else int(value > tree.threshold[node])
-        if value == MISSING_LEVEL:
+        if value == MISSING_CATEGORY:
             return STAY
         return int(tree.slots(node, value + 1)[value])
 
@@ -152,7 +152,7 @@ class Slow:
             son.collapse()
 
     def rank(self, slot):
-        """Levels come in their order, whatever the order of the children is."""
+        """Categories come in their order, whatever the order of the children is."""
         tree, node = self.tree, self.test
         if tree.kind[node] != Split.MULTIWAY:
             return slot
@@ -184,13 +184,13 @@ class Slow:
         tree, node = self.tree, self.test
         feature, sons = int(tree.feature[node]), [son.told() for son in self.sons]
         if tree.kind[node] == Split.MULTIWAY:
-            n_levels = 1 + int(self.columns[feature].max())
-            sons = [sons[slot] for slot in tree.slots(node, n_levels)]
+            n_categories = 1 + int(self.columns[feature].max())
+            sons = [sons[slot] for slot in tree.slots(node, n_categories)]
         return (counts, feature, str(tree.threshold[node]), sons)
 
 
 def slowly(tree, how, columns, label, weight):
-    root = Slow(with_a_leaf_a_level(tree), 0, how, columns, label)
+    root = Slow(with_a_leaf_a_category(tree), 0, how, columns, label)
     root.receive(dict(enumerate(weight)))
     if how.collapse:
         root.collapse()
@@ -221,9 +221,9 @@ def assert_alike(one, other):
         assert_alike(mine, theirs)
 
 
-def levels_of(model):
-    levels = zip(model.schema_.kinds, model.schema_.levels, strict=True)
-    return [None if kind == 0 else len(names or ()) for kind, names in levels]
+def categories_of(model):
+    categories = zip(model.schema_.kinds, model.schema_.categories, strict=True)
+    return [None if kind == 0 else len(names or ()) for kind, names in categories]
 
 
 def table(seed, n_rows=120, missing=0.1):
@@ -273,7 +273,7 @@ def test_a_slow_version_finds_the_same(seed, which, missing, raising, collapse, 
     model, columns = fitted(ESTIMATORS[which], X, y, weight)
     how = ErrorBased(confidence, raising, collapse)
     pruned = how.pruned(model.nodes_, columns.__getitem__, y, weight)
-    check_tree(pruned, levels_of(model))
+    check_tree(pruned, categories_of(model))
     assert_alike(told(pruned, columns), slowly(model.nodes_, how, columns, y, weight))
     assert n_inner(pruned) <= n_inner(model.nodes_)
 
@@ -377,8 +377,8 @@ def test_the_last_of_equal_branches_is_raised():
     assert ErrorBased().pruned(tree, read, label, weight).feature.tolist() == [1, -1, -1]
 
 
-def test_levels_that_a_raised_branch_had_not_seen_get_leaves_of_their_own():
-    # Root x <= 0; its larger child has seen two of five levels.
+def test_categories_that_a_raised_branch_had_not_seen_get_leaves_of_their_own():
+    # Root x <= 0; its larger child has seen two of five categories.
     x = np.repeat([-1.0, 1.0], [6, 16])
     colour = np.repeat([2, 3, 0, 1], [3, 3, 8, 8]).astype(np.int32)
     label = np.repeat([0, 1, 0, 1], [3, 3, 8, 8])
@@ -447,12 +447,12 @@ def test_empty_leaves_are_told_apart_and_joined_again():
     X, y = table(5, n_rows=60)
     model, _ = fitted(C45Classifier(min_branch=1, pruning=None), X, y)
     tree = model.nodes_
-    apart = with_a_leaf_a_level(tree)
-    check_tree(apart, levels_of(model))
+    apart = with_a_leaf_a_category(tree)
+    check_tree(apart, categories_of(model))
     assert apart.n_nodes > tree.n_nodes
     multiway = np.flatnonzero(apart.kind == Split.MULTIWAY)
-    n_levels = np.array([len(levels or ()) for levels in model.schema_.levels])
-    assert (apart.n_children[multiway] == n_levels[apart.feature[multiway]]).all()
+    n_categories = np.array([len(categories or ()) for categories in model.schema_.categories])
+    assert (apart.n_children[multiway] == n_categories[apart.feature[multiway]]).all()
     joined = with_shared_leaves(apart)
     for name in Tree.DTYPES:
         assert getattr(joined, name).tobytes() == getattr(tree, name).tobytes(), name

@@ -34,8 +34,8 @@ def fitted(name, seed=0, weighted=False, n_rows=120):
 
 def kinds(model):
     return [
-        None if kind == 0 else len(levels or ())
-        for kind, levels in zip(model.schema_.kinds, model.schema_.levels, strict=True)
+        None if kind == 0 else len(categories or ())
+        for kind, categories in zip(model.schema_.kinds, model.schema_.categories, strict=True)
     ]
 
 

@@ -46,9 +46,10 @@ def accuracy(model):
 def test_the_grown_tree_is_that_of_figure_4_5(full):
     tree = full.nodes_
     assert inner(full, 0) == "umbilicus"
-    levels = full.schema_.levels[0]
+    categories = full.schema_.categories[0]
     below = {
-        level: 1 + int(slot) for level, slot in zip(levels, tree.slots(0, len(levels)), strict=True)
+        category: 1 + int(slot)
+        for category, slot in zip(categories, tree.slots(0, len(categories)), strict=True)
     }
     assert inner(full, below["hollow"]) == "color"
     assert inner(full, below["slightly_hollow"]) == "root"
@@ -67,8 +68,11 @@ def test_the_grown_tree_is_that_of_figure_4_5(full):
 )
 def test_accuracies_on_the_way(full, cut, right):
     # What is below a node is cut to its children, to see one split at a time.
-    tree, levels = full.nodes_, full.schema_.levels[0]
-    nodes = [at if at == 0 else 1 + int(tree.slots(0, len(levels))[levels.index(at)]) for at in cut]
+    tree, categories = full.nodes_, full.schema_.categories[0]
+    nodes = [
+        at if at == 0 else 1 + int(tree.slots(0, len(categories))[categories.index(at)])
+        for at in cut
+    ]
     depth_two = [node for node in range(tree.n_nodes) if tree.depth[node] == 2]
     assert accuracy(full.prune(nodes=nodes + depth_two)) == pytest.approx(right * SEVENTH)
 

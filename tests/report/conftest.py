@@ -10,8 +10,8 @@ import pytest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def mixed_table(n_rows, seed, *, new_levels=False):
-    """Numbers, ordered and unordered levels, each with missing values."""
+def mixed_table(n_rows, seed, *, new_categories=False):
+    """Numbers, ordered and unordered categories, each with missing values."""
     draws = np.random.default_rng(seed)
     shapes = [f"shape {letter}" for letter in "abcdefghijkl"]
     table = pd.DataFrame(
@@ -20,7 +20,7 @@ def mixed_table(n_rows, seed, *, new_levels=False):
             "income": draws.lognormal(3, 1, n_rows),
             "colour": draws.choice(["red", "green", "blue", "grey"], n_rows),
             "size": draws.choice(["small", "medium", "large"], n_rows),
-            "shape": draws.choice(shapes[: 12 if new_levels else 9], n_rows),
+            "shape": draws.choice(shapes[: 12 if new_categories else 9], n_rows),
         }
     )
     y = (
@@ -37,8 +37,8 @@ def mixed_table(n_rows, seed, *, new_levels=False):
 
 @pytest.fixture(scope="session")
 def mixed():
-    """A table to fit on, and another with levels that the first does not have."""
-    return mixed_table(600, 0), mixed_table(300, 1, new_levels=True)
+    """A table to fit on, and another with categories that the first does not have."""
+    return mixed_table(600, 0), mixed_table(300, 1, new_categories=True)
 
 
 @pytest.fixture(scope="module")  # its event loop must not run on into tests of other things

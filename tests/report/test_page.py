@@ -98,7 +98,7 @@ def test_a_click_shows_the_rule_of_a_node(iris, opened):
 
 
 def test_a_rule_names_each_column_once(mixed, opened):
-    """Bounds of one column come together, and levels that are left are named."""
+    """Bounds of one column come together, and categories that are left are named."""
     (X, y), _ = mixed
     tree = DecisionTreeClassifier(missing="category").fit(X, y)
     page = opened(tree.report(X, y))
@@ -343,7 +343,7 @@ def test_colours_follow_the_system_and_a_choice(iris, opened, until):
 
 
 def test_nothing_of_the_data_becomes_code(opened):
-    """Names, levels and classes that would be code if anybody let them."""
+    """Names, categories and classes that would be code if anybody let them."""
     attack = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
     quotes = "\"'`${window.hacked=1}\\"
     X = pd.DataFrame(

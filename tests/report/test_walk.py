@@ -1,4 +1,4 @@
-"""Rows go the same way in the page as in Python: by thresholds, levels, surrogates and shares."""
+"""Rows go the same way in the page as in Python: thresholds, categories, surrogates, shares."""
 
 import numpy as np
 import pandas as pd
@@ -88,7 +88,7 @@ def test_of_equal_shares_the_first_stands_for_the_row(opened):
     assert tree.apply([[np.nan]]).tolist() == [1]
 
 
-def test_columns_of_levels_only(mixed, opened):
+def test_columns_of_categories_only(mixed, opened):
     X = mixed[0][0][["colour", "shape"]].dropna()
     y = mixed[0][1][X.index]
     tree = ID3Classifier().fit(X, y)
@@ -118,8 +118,8 @@ def test_infinities_are_values(opened):
     assert [each[0] for each in found] == tree.apply(X).tolist()
 
 
-def test_levels_are_matched_as_in_python(opened):
-    """Numbers and truth values as levels; their texts in a pasted row mean them."""
+def test_categories_are_matched_as_in_python(opened):
+    """Numbers and truth values as categories; their texts in a pasted row mean them."""
     X = pd.DataFrame({"flag": [True, False] * 6, "code": [1, 2, 3] * 4}).astype("category")
     y = [0, 1, 2, 3, 4, 5] * 2
     tree = DecisionTreeClassifier(nominal="multiway").fit(X, y)
@@ -130,7 +130,7 @@ def test_levels_are_matched_as_in_python(opened):
     assert [each[0] for each in found] == tree.apply(meant).tolist()
 
 
-def test_a_level_that_is_refused_in_python_is_refused_in_the_page(mixed, opened):
+def test_a_category_that_is_refused_in_python_is_refused_in_the_page(mixed, opened):
     (X, y), _ = mixed
     tree = DecisionTreeClassifier(unknown_category="error").fit(X, y)
     page = opened(tree.report(X, y))

@@ -106,7 +106,7 @@ def test_a_table_that_nothing_can_be_learnt_from_has_a_default_only():
     assert model.predict([[7], [float("nan")]]).tolist() == ["b", "b"]
 
 
-def test_missing_values_and_new_levels_are_answered():
+def test_missing_values_and_new_categories_are_answered():
     X, y = melons("watermelon2a")
     model = RuleSetClassifier().fit(X, y)
     nothing = pd.DataFrame({name: pd.Categorical([None, "new"]) for name in X})

@@ -99,7 +99,7 @@ def test_a_threshold_of_zero_is_a_bound():
     assert str(rules).splitlines()[1] == "IF x0 > -2.00 AND x0 <= 0.00 THEN 1 (1 row, 100.0%)"
 
 
-def test_an_ordered_column_is_compared_by_its_levels():
+def test_an_ordered_column_is_compared_by_its_categories():
     X, y = sizes()
     assert str(DecisionTreeClassifier().fit(X, y).to_rules()).splitlines() == [
         "IF size <= tiny THEN no (3 rows, 100.0%)",
@@ -108,8 +108,8 @@ def test_an_ordered_column_is_compared_by_its_levels():
     ]
 
 
-def test_level_sets_on_a_path_are_intersected():
-    """{a, b, c} below {b, c, d}: a level that only one of them has leads nowhere."""
+def test_category_sets_on_a_path_are_intersected():
+    """{a, b, c} below {b, c, d}: a category that only one of them has leads nowhere."""
     tree = Tree(
         kind=[Split.SUBSET, Split.LEAF, Split.SUBSET, Split.LEAF, Split.LEAF],
         feature=[0, -1, 0, -1, -1],
@@ -128,9 +128,9 @@ def test_level_sets_on_a_path_are_intersected():
     schema = Schema(("x",), (Kind.NOMINAL,), (("a", "b", "c", "d"),))
     rules = rules_of(tree, schema, np.array(["no", "yes"]))
     assert [rule.conditions for rule in rules] == [
-        (Condition(0, Sign.AMONG, levels=(0,)),),
-        (Condition(0, Sign.AMONG, levels=(1, 2)),),
-        (Condition(0, Sign.AMONG, levels=(3,)),),
+        (Condition(0, Sign.AMONG, categories=(0,)),),
+        (Condition(0, Sign.AMONG, categories=(1, 2)),),
+        (Condition(0, Sign.AMONG, categories=(3,)),),
     ]
 
 
@@ -152,7 +152,7 @@ def test_a_missing_value_meets_no_condition_but_is_missing():
     assert covered[X.notna().all(axis=1)].all()
 
 
-def test_missing_as_a_level_is_asked_for_by_name():
+def test_missing_as_a_category_is_asked_for_by_name():
     X = pd.DataFrame({"c": pd.Categorical(["a", "a", "b", "b", None, None])})
     tree = DecisionTreeClassifier(nominal="multiway", missing="category")
     rules = tree.fit(X, [0, 0, 1, 1, 2, 2]).to_rules()
@@ -165,7 +165,7 @@ def test_missing_as_a_level_is_asked_for_by_name():
 
 
 @pytest.mark.parametrize("unknown", ["missing", "majority"])
-def test_a_level_that_nobody_has_seen_is_among_none(unknown):
+def test_a_category_that_nobody_has_seen_is_among_none(unknown):
     X = pd.DataFrame({"c": pd.Categorical(["a", "b", "c", "d"])})
     tree = DecisionTreeClassifier(unknown_category=unknown).fit(X, [0, 0, 1, 1])
     new = pd.DataFrame({"c": pd.Categorical(["e", "a"])})

@@ -143,7 +143,7 @@ def test_greedy_takes_what_is_more_often_right_on_rows_not_covered_yet():
 def test_bits_of_a_rule_by_hand():
     """Three of four conditions are on column 0, two of them different."""
     low, high = Condition(0, Sign.UP_TO, 1.0), Condition(0, Sign.ABOVE, 2.0)
-    other = Condition(1, Sign.AMONG, levels=(1,))
+    other = Condition(1, Sign.AMONG, categories=(1,))
     bits = coding.rule_bits([(low, other), (low,), (high,)])
     first = math.log2(4 / 3) + 1.0
     assert bits == pytest.approx([first + 2.0 - 1.0, first, first])

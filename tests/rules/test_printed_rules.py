@@ -79,7 +79,7 @@ def test_printed_rules_answer_as_the_classifier_does(tree, selection, table, new
     for rows_, seen in (([row for row, _ in table], True), (new, False)):
         told = []
         for number, colour, size in rows_:
-            # A level that was not seen counts as missing.
+            # A category that was not seen counts as missing.
             is_known = seen or colour in set(X["colour"].cat.categories)
             row = {"number": number, "colour": colour if is_known else None, "size": size}
             told.append(answer_of(text, row))

@@ -15,8 +15,8 @@ NAN = np.nan
 INF = np.inf
 
 
-BOTH = [None, None]  # the levels of two features with thresholds
-MIXED = [None, 3]  # ... and of two of which the second has levels
+BOTH = [None, None]  # the categories of two features with thresholds
+MIXED = [None, 3]  # ... and of two of which the second has categories
 
 
 def arrays():
@@ -46,9 +46,9 @@ def arrays():
 
 
 def many():
-    """Lists of three levels at nodes 0 (three children) and 2 (two, and two surrogates).
+    """Lists of three categories at nodes 0 (three children) and 2 (two, and two surrogates).
 
-    category       3 1 2 3 | 3 1 2 3 | 3 0 2 3 (of the surrogate that tests levels)
+    category       3 1 2 3 | 3 1 2 3 | 3 0 2 3 (of the surrogate that tests categories)
     category_slot  0 2 1 1 | 0 S 1 0 | 0 1 S S
     """
     arrays = {
@@ -124,7 +124,7 @@ def test_a_million_nodes_pass():
             weight=np.ones(n_nodes),
             value=np.ones((n_nodes, 1)),
         ),
-        n_levels=[None],
+        n_categories=[None],
     )
 
 
@@ -221,7 +221,7 @@ def test_a_node_that_breaks_a_rule_is_named(name, node, entry, message):
         ("kind", 0, 2, "node 0 .* other than the two children"),
         ("kind", 2, 1, "node 2 .* in a way that does not fit"),
         ("feature", 2, 0, "node 2 .* in a way that does not fit"),
-        ("threshold", 0, 1.0, "node 0 .* has levels and a threshold"),
+        ("threshold", 0, 1.0, "node 0 .* has categories and a threshold"),
         ("missing_slot", 0, 3, "node 0 .* missing values"),
         ("missing_slot", 2, 2, "node 2 .* missing values"),
         ("category_start", 0, -1, "node 0 .* list of categories"),
@@ -253,7 +253,7 @@ def test_a_node_that_breaks_a_rule_is_named(name, node, entry, message):
         ("surrogate_feature", 1, -1, r"surrogate 1 .* feature outside 0\.\.1"),
         ("surrogate_threshold", 0, NAN, "surrogate 0 .* no threshold"),
         ("surrogate_threshold", 0, INF, "surrogate 0 .* no threshold"),
-        ("surrogate_threshold", 1, 0.5, "surrogate 1 .* levels and a threshold"),
+        ("surrogate_threshold", 1, 0.5, "surrogate 1 .* categories and a threshold"),
         ("surrogate_slot", 0, 2, "surrogate 0 .* child other than 0 and 1"),
         ("surrogate_slot", 1, STAY, "surrogate 1 .* child other than 0 and 1"),
         ("surrogate_category_start", 0, 8, "surrogate 0 .* list of categories"),
@@ -270,9 +270,9 @@ def test_a_list_of_categories_or_a_surrogate_that_breaks_a_rule_is_named(name, a
 
 
 @pytest.mark.parametrize("n_levels", [[None, 2], [None, 4], [3, 3], [None, None]])
-def test_lists_for_another_number_of_levels_are_refused(n_levels):
+def test_lists_for_another_number_of_categories_are_refused(n_categories):
     with pytest.raises(ModelFileError):
-        check_tree(Tree(**many()), n_levels)
+        check_tree(Tree(**many()), n_categories)
 
 
 @pytest.mark.parametrize("change", [lambda slot: slot[:-1], lambda slot: [*slot, 0]])

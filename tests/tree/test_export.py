@@ -1,4 +1,4 @@
-"""A tree as text: exact lines, levels by name, any depth."""
+"""A tree as text: exact lines, categories by name, any depth."""
 
 import sys
 
@@ -43,8 +43,8 @@ def tree(**changed):
 COLOURS = ("blue", "green", "red")
 
 
-def by_levels(kind, slots, n_children, /, **changed):
-    """A node that tests the levels of feature 1, and leaves."""
+def by_categories(kind, slots, n_children, /, **changed):
+    """A node that tests the categories of feature 1, and leaves."""
     n_nodes = 1 + n_children
     arrays = {
         "kind": [kind] + [0] * n_children,
@@ -66,7 +66,7 @@ def by_levels(kind, slots, n_children, /, **changed):
 
 def text(
     tree,
-    levels=(None, None),
+    categories=(None, None),
     max_depth=None,
     decimals=2,
     has_missing=(),
@@ -79,7 +79,7 @@ def text(
     return tree_text(
         tree,
         names,
-        levels,
+        categories,
         leaf_text,
         max_depth=max_depth,
         decimals=decimals,
@@ -127,18 +127,18 @@ def test_a_split_between_known_and_missing_values_says_so():
     assert lines[:2] == ["b is known: leaf 1", "b is missing"]
 
 
-def test_levels_are_shown_by_name():
-    levels = (None, ("small", "medium", "large"))
-    assert text(tree(), levels=levels).splitlines()[:2] == [
+def test_categories_are_shown_by_name():
+    categories = (None, ("small", "medium", "large"))
+    assert text(tree(), categories=categories).splitlines()[:2] == [
         "b in {small}: leaf 1",
         "b in {medium, large}",
     ]
 
 
-def test_a_level_that_is_the_threshold_goes_with_the_lower_ones():
-    levels = (None, ("small", "medium", "large"))
-    on_a_level = tree(threshold=[1.0, NAN, -1.25, NAN, NAN])  # no row of the node was medium
-    assert text(on_a_level, levels=levels).splitlines()[:2] == [
+def test_a_category_that_is_the_threshold_goes_with_the_lower_ones():
+    categories = (None, ("small", "medium", "large"))
+    on_a_category = tree(threshold=[1.0, NAN, -1.25, NAN, NAN])  # no row of the node was medium
+    assert text(on_a_category, categories=categories).splitlines()[:2] == [
         "b in {small, medium}: leaf 1",
         "b in {large}",
     ]
@@ -149,49 +149,49 @@ def test_a_threshold_of_minus_infinity_is_a_number_with_a_side_for_missing_value
     assert lines[:2] == ["b <= -inf or missing: leaf 1", "b >  -inf"]
 
 
-# Subsets of levels
+# Subsets of categories
 
 
-def test_both_sides_of_a_subset_list_their_levels():
-    subset = by_levels(Split.SUBSET, [1, 0, 0], 2)
-    assert text(subset, levels=(None, COLOURS)).splitlines() == [
+def test_both_sides_of_a_subset_list_their_categories():
+    subset = by_categories(Split.SUBSET, [1, 0, 0], 2)
+    assert text(subset, categories=(None, COLOURS)).splitlines() == [
         "b in {green, red}: leaf 1",
         "b in {blue}: leaf 2",
     ]
 
 
-def test_levels_that_a_node_has_not_seen_go_where_missing_values_go():
-    subset = by_levels(Split.SUBSET, [0, STAY, 1], 2, missing_slot=[1, 0, 0])
-    assert text(subset, levels=(None, COLOURS)).splitlines() == [
+def test_categories_that_a_node_has_not_seen_go_where_missing_values_go():
+    subset = by_categories(Split.SUBSET, [0, STAY, 1], 2, missing_slot=[1, 0, 0])
+    assert text(subset, categories=(None, COLOURS)).splitlines() == [
         "b in {blue}: leaf 1",
         "b in {red} or other: leaf 2",
     ]
-    assert text(subset, levels=(None, COLOURS), has_missing=(False, True)).splitlines() == [
+    assert text(subset, categories=(None, COLOURS), has_missing=(False, True)).splitlines() == [
         "b in {blue}: leaf 1",
         "b in {red} or other or missing: leaf 2",
     ]
 
 
 def test_a_side_of_missing_values_alone_says_so():
-    subset = by_levels(Split.SUBSET, [0, 0, 0], 2, missing_slot=[1, 0, 0])
-    assert text(subset, levels=(None, COLOURS), has_missing=(False, True)).splitlines() == [
+    subset = by_categories(Split.SUBSET, [0, 0, 0], 2, missing_slot=[1, 0, 0])
+    assert text(subset, categories=(None, COLOURS), has_missing=(False, True)).splitlines() == [
         "b in {blue, green, red}: leaf 1",
         "b is missing: leaf 2",
     ]
 
 
 def test_nothing_is_marked_where_rows_go_down_every_branch():
-    both = by_levels(Split.SUBSET, [0, STAY, 1], 2, missing_slot=[STAY, 0, 0])
-    assert text(both, levels=(None, COLOURS), has_missing=(False, True)).splitlines() == [
+    both = by_categories(Split.SUBSET, [0, STAY, 1], 2, missing_slot=[STAY, 0, 0])
+    assert text(both, categories=(None, COLOURS), has_missing=(False, True)).splitlines() == [
         "b in {blue}: leaf 1",
         "b in {red}: leaf 2",
     ]
 
 
-def test_of_many_levels_the_first_are_named_and_the_others_counted():
-    levels = tuple(f"l{i}" for i in range(5001))
-    subset = by_levels(Split.SUBSET, [1] + [0] * 5000, 2)
-    assert text(subset, levels=(None, levels)).splitlines() == [
+def test_of_many_categories_the_first_are_named_and_the_others_counted():
+    categories = tuple(f"l{i}" for i in range(5001))
+    subset = by_categories(Split.SUBSET, [1] + [0] * 5000, 2)
+    assert text(subset, categories=(None, categories)).splitlines() == [
         "b in {l1, l2, l3, l4, l5, l6, l7, l8, ... 4992 more}: leaf 1",
         "b in {l0}: leaf 2",
     ]
@@ -204,13 +204,13 @@ def test_a_list_is_whole_up_to_its_longest():
     assert list_text([]) == ""
 
 
-# A branch a level
+# A branch a category
 
 
-def test_a_line_a_level_and_one_for_those_the_node_has_not_seen():
-    ways = by_levels(Split.MULTIWAY, [2, 0, 1, 2], 3)
-    levels = (None, ("hail", "rain", "sun", "snow"))
-    assert text(ways, levels=levels).splitlines() == [
+def test_a_line_a_category_and_one_for_those_the_node_has_not_seen():
+    ways = by_categories(Split.MULTIWAY, [2, 0, 1, 2], 3)
+    categories = (None, ("hail", "rain", "sun", "snow"))
+    assert text(ways, categories=categories).splitlines() == [
         "b = rain: leaf 1",
         "b = sun: leaf 2",
         "b in {hail, snow}: leaf 3",
@@ -218,14 +218,14 @@ def test_a_line_a_level_and_one_for_those_the_node_has_not_seen():
 
 
 def test_missing_values_have_a_branch_of_their_own_or_join_one():
-    own = by_levels(Split.MULTIWAY, [0, 1, 2], 4, missing_slot=[3, 0, 0, 0, 0])
+    own = by_categories(Split.MULTIWAY, [0, 1, 2], 4, missing_slot=[3, 0, 0, 0, 0])
     assert text(own, (None, COLOURS), has_missing=(False, True)).splitlines() == [
         "b = blue: leaf 1",
         "b = green: leaf 2",
         "b = red: leaf 3",
         "b is missing: leaf 4",
     ]
-    joined = by_levels(Split.MULTIWAY, [0, 1, 2], 3, missing_slot=[1, 0, 0, 0])
+    joined = by_categories(Split.MULTIWAY, [0, 1, 2], 3, missing_slot=[1, 0, 0, 0])
     lines = text(joined, (None, COLOURS), has_missing=(False, True)).splitlines()
     assert lines[1] == "b = green or missing: leaf 2"
     assert text(joined, (None, COLOURS)).splitlines()[1] == "b = green: leaf 2"
@@ -233,7 +233,7 @@ def test_missing_values_have_a_branch_of_their_own_or_join_one():
 
 def test_what_is_below_a_branch_follows_it():
     """Node 0 has three children, of which the second has two."""
-    deeper = by_levels(
+    deeper = by_categories(
         Split.MULTIWAY,
         [0, 1, 2],
         5,
@@ -263,7 +263,7 @@ def test_what_is_below_a_branch_follows_it():
 )
 def test_a_name_stays_on_its_line_and_can_be_read(name, shown):
     assert label_text(name) == shown
-    one = by_levels(Split.MULTIWAY, [0, 1], 2)
+    one = by_categories(Split.MULTIWAY, [0, 1], 2)
     lines = text(one, (None, (name, "x")), names=("a", name)).splitlines()
     assert lines == [f"{shown} = {shown}: leaf 1", f"{shown} = x: leaf 2"]
 
@@ -272,7 +272,7 @@ def test_a_name_stays_on_its_line_and_can_be_read(name, shown):
 
 
 def with_surrogates(missing_slot=1):
-    """Feature 1 is tested; feature 0, then levels of feature 2, stand in for it."""
+    """Feature 1 is tested; feature 0, then categories of feature 2, stand in for it."""
     return tree(
         missing_slot=[missing_slot, 0, 0, 0, 0],
         n_surrogates=[2, 0, 1, 0, 0],
@@ -365,7 +365,7 @@ def test_a_regressor_shows_means_and_rows():
     )
 
 
-def test_ordinal_columns_of_a_frame_are_shown_by_their_levels():
+def test_ordinal_columns_of_a_frame_are_shown_by_their_categories():
     pd = pytest.importorskip("pandas")
     sizes = pd.CategoricalDtype(["s", "m", "l", "xl"], ordered=True)
     frame = pd.DataFrame({"size": pd.Categorical(["s", "m", "l", "xl"], dtype=sizes)})

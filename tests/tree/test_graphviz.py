@@ -157,7 +157,7 @@ def test_any_name_is_shown_as_it_is(name):
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_any_level_is_shown_as_it_is(name):
+def test_any_category_is_shown_as_it_is(name):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"a": pd.Categorical([name, "zz"], categories=[name, "zz"])})
     model = ID3Classifier(backend="numpy").fit(table, [0, 1])

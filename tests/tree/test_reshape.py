@@ -34,10 +34,10 @@ MODELS = {
 }
 
 
-def levels_of(model):
+def categories_of(model):
     return [
         None if k == 0 else len(v or ())
-        for k, v in zip(model.schema_.kinds, model.schema_.levels, strict=True)
+        for k, v in zip(model.schema_.kinds, model.schema_.categories, strict=True)
     ]
 
 
@@ -82,7 +82,7 @@ def test_any_cut_is_a_tree_and_cutting_twice_is_cutting_at_once(model, seed):
     inner = np.flatnonzero(~tree.is_leaf)
     nodes = rng.choice(inner, size=len(inner) // 4, replace=False)
     found = cut(tree, nodes)
-    check_tree(found, levels_of(model))
+    check_tree(found, categories_of(model))
     assert found.n_nodes < tree.n_nodes
     assert same(cut(found, np.empty(0, int)), found)
     assert same(cut(cut(tree, nodes), np.array([0])), cut(tree, np.array([0])))

@@ -81,7 +81,7 @@ def test_a_tree_whose_nodes_have_many_children_is_numbered_in_the_same_way():
     assert tree.n_leaves == 4
 
 
-def test_what_is_left_out_of_a_tree_says_two_children_and_no_levels():
+def test_what_is_left_out_of_a_tree_says_two_children_and_no_categories():
     tree = Tree(**arrays())
     assert tree.n_children.tolist() == [2, 0, 2, 0, 0]
     assert tree.category_start.tolist() == [-1] * 5

@@ -13,9 +13,9 @@ import numpy as np
 
 from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
+    CategoryRules,
+    CategorySplits,
     Item,
-    LevelRules,
-    LevelSplits,
     Moves,
     Rates,
     Result,
@@ -287,9 +287,9 @@ class CpuBackend(Defaults):
     def cells(self, hist: CpuHist, place: HostArray, feature: HostArray) -> HostArray:
         return cpu_rate.cells(self._workers, hist, place, feature)
 
-    def split_levels(
-        self, hist: CpuHist, place: HostArray, feature: HostArray, rules: LevelRules
-    ) -> LevelSplits:
+    def split_categories(
+        self, hist: CpuHist, place: HostArray, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
         tables = tables_of(hist.rows.bins, self.cells(hist, place, feature), feature)
         return cpu_categories.split(self._workers, tables, hist.rows.target.channels, rules)
 

@@ -13,7 +13,7 @@ from gputree.data.bins import FeatureBins, midpoint
 from gputree.data.cuts import LISTED_ROWS, distinct
 from gputree.data.number_line import Buckets, bucket_in, bucket_of, table_length
 from gputree.data.table import Column, whole_matrix
-from gputree.dtypes import MISSING_LEVEL, HostArray
+from gputree.dtypes import MISSING_CATEGORY, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.cpu import binning
 
@@ -44,11 +44,11 @@ def as_matrix(columns: Sequence[HostArray]) -> HostArray | None:
 
 
 def floats(column: Column) -> HostArray:
-    """The values of a column as floats: numbers, or level numbers, NaN where missing."""
+    """The values of a column as floats: numbers, or category numbers, NaN where missing."""
     values = to_numpy(column.values)
-    if column.levels is None:
+    if column.categories is None:
         return values
-    return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)
+    return np.where(values == MISSING_CATEGORY, np.nan, values).astype(np.float32)
 
 
 @dataclass

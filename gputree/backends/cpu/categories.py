@@ -1,9 +1,9 @@
-"""Splits of levels for the CPU backend: most by compiled code, other subsets as anywhere."""
+"""Splits of categories for the CPU backend: most by compiled code, other subsets as anywhere."""
 
 import numpy as np
 
-from gputree.backends.categories import LevelTables, is_one_dimensional, split_levels
-from gputree.backends.contract import LevelRules, LevelSplits
+from gputree.backends.categories import CategoryTables, is_one_dimensional, split_categories
+from gputree.backends.contract import CategoryRules, CategorySplits
 from gputree.backends.cpu.rate import shape_of
 from gputree.backends.cpu.workers import Workers
 from gputree.data.target import Channels
@@ -13,25 +13,25 @@ from gputree.kernels.cpu.scoring import number_of
 
 
 def split(
-    workers: Workers, tables: LevelTables, channels: Channels, rules: LevelRules
-) -> LevelSplits:
+    workers: Workers, tables: CategoryTables, channels: Channels, rules: CategoryRules
+) -> CategorySplits:
     """The best splits of pairs of a node and a feature."""
     if rules.is_multiway:
         return _multiway(workers, tables, channels, rules)
     if is_compiled(rules):
         return _groups(workers, tables, channels, rules)
-    return split_levels(tables, channels, rules)
+    return split_categories(tables, channels, rules)
 
 
-def is_compiled(rules: LevelRules) -> bool:
-    """Whether there is compiled code that divides levels into two groups as the rules ask."""
+def is_compiled(rules: CategoryRules) -> bool:
+    """Whether there is compiled code that divides categories into two groups as the rules ask."""
     return not rules.is_multiway and rules.method != "greedy"
 
 
-def way_of(channels: Channels, rules: LevelRules) -> tuple[int, bool, bool]:
+def way_of(channels: Channels, rules: CategoryRules) -> tuple[int, bool, bool]:
     """The search for groups as kernels know it.
 
-    Up to how many levels all divisions are tried, whether the others are put in order by the
+    Up to how many categories all divisions are tried, whether the others are put in order by the
     principal component, and whether no division is better than the best cut of that order.
     """
     is_optimal = is_one_dimensional(channels) and rules.criterion.is_concave
@@ -46,8 +46,8 @@ def way_of(channels: Channels, rules: LevelRules) -> tuple[int, bool, bool]:
 
 
 def _multiway(
-    workers: Workers, tables: LevelTables, channels: Channels, rules: LevelRules
-) -> LevelSplits:
+    workers: Workers, tables: CategoryTables, channels: Channels, rules: CategoryRules
+) -> CategorySplits:
     n_pairs = len(tables.n_codes)
     n_values = tables.n_codes if rules.missing == "category" else tables.n_values
     start = tables.start
@@ -74,12 +74,12 @@ def _multiway(
     if rules.missing == "direction":
         has_missing = np.flatnonzero(tables.n_codes > n_values)
         slot[(start + tables.n_codes - 1)[has_missing]] = largest[has_missing]
-    return LevelSplits(score, bits, np.zeros(n_pairs, bool), n_children, slot)
+    return CategorySplits(score, bits, np.zeros(n_pairs, bool), n_children, slot)
 
 
 def _groups(
-    workers: Workers, tables: LevelTables, channels: Channels, rules: LevelRules
-) -> LevelSplits:
+    workers: Workers, tables: CategoryTables, channels: Channels, rules: CategoryRules
+) -> CategorySplits:
     n_pairs = len(tables.n_codes)
     score, bits = np.empty(n_pairs), np.empty(n_pairs)
     is_heuristic = np.empty(n_pairs, np.bool_)
@@ -108,4 +108,4 @@ def _groups(
         slot,
         work=tables.cells.size,
     )
-    return LevelSplits(score, bits, is_heuristic, np.full(n_pairs, 2), slot)
+    return CategorySplits(score, bits, is_heuristic, np.full(n_pairs, 2), slot)

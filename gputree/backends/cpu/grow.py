@@ -13,7 +13,7 @@ from gputree.backends.cpu.distinct import NONE
 from gputree.backends.cpu.rate import ordered, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.whole import LevelLists, Limits, Whole
+from gputree.backends.whole import CategoryLists, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, SLOT, HostArray
 from gputree.formulas import HOST
@@ -47,7 +47,7 @@ def grow_whole(
         return None if whole is None else [whole]
     if search.is_random and roots[0].bins.is_nominal.any():
         return None
-    if not all(is_compiled(rules) for rules, _ in search.levels):
+    if not all(is_compiled(rules) for rules, _ in search.categories):
         return None
     return workers.map(
         lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
@@ -66,7 +66,7 @@ def _grow(
     least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
-    levels = _levels(rows, search)
+    categories = _categories(rows, search)
     node, score, sums, threshold, listed = grow.grow(
         row,
         word,
@@ -78,7 +78,7 @@ def _grow(
         bins.n_codes,
         bins.n_values,
         ordered(bins, search) & ~bins.is_nominal,
-        levels,
+        categories,
         key,
         totals,
         shape_of(channels),
@@ -103,8 +103,10 @@ def _grow(
         if channels.counts_rows:
             sums = np.concatenate([sums, n_rows[:, None]], axis=1)
     return Whole(
-        levels=None if levels is None else _lists(node, listed, bins),
-        heuristic=frozenset() if levels is None else frozenset(np.flatnonzero(levels[-1]).tolist()),
+        categories=None if categories is None else _lists(node, listed, bins),
+        heuristic=frozenset()
+        if categories is None
+        else frozenset(np.flatnonzero(categories[-1]).tolist()),
         is_inner=is_inner,
         first_child=node[:, grow.FIRST_CHILD],
         feature=node[:, grow.TESTED].astype(FEATURE),
@@ -125,28 +127,28 @@ def _grow(
     )
 
 
-def _levels(rows: CpuRows, search: Search) -> tuple[Any, ...] | None:
+def _categories(rows: CpuRows, search: Search) -> tuple[Any, ...] | None:
     """How nominal features are split as kernels know it; None where there are none."""
     bins = rows.bins
     if not bins.is_nominal.any():
         return None
-    n_levels, min_category = bins.n_values.copy(), np.ones(len(bins.features), np.int64)
+    n_categories, min_category = bins.n_values.copy(), np.ones(len(bins.features), np.int64)
     ridge = np.zeros(len(bins.features))
-    for rules, is_alike in search.levels:
+    for rules, is_alike in search.categories:
         if rules.missing == "category":
-            n_levels[is_alike] = bins.n_codes[is_alike]
+            n_categories[is_alike] = bins.n_codes[is_alike]
         min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
     is_tested = ordered(bins, search) & bins.is_nominal
-    way = way_of(rows.target.channels, search.levels[0][0])
-    return is_tested, n_levels, min_category, ridge, way, np.zeros(len(ridge), np.bool_)
+    way = way_of(rows.target.channels, search.categories[0][0])
+    return is_tested, n_categories, min_category, ridge, way, np.zeros(len(ridge), np.bool_)
 
 
-def _lists(node: HostArray, listed: HostArray, bins: Bins) -> LevelLists:
-    """The levels that nodes list, node by node."""
+def _lists(node: HostArray, listed: HostArray, bins: Bins) -> CategoryLists:
+    """The categories that nodes list, node by node."""
     own = np.flatnonzero((node[:, grow.FIRST_CHILD] >= 0) & bins.is_nominal[node[:, grow.TESTED]])
     n = node[own, grow.N_LISTED]
     at = spread_out(node[own, grow.LISTED_AT], n)
-    return LevelLists(own, n, node[own, grow.ABSENT].astype(SLOT), *listed[at].T)
+    return CategoryLists(own, n, node[own, grow.ABSENT].astype(SLOT), *listed[at].T)
 
 
 def _best(
@@ -181,8 +183,8 @@ def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:
     if rows.is_packed:
         return rows.word
     channels = rows.target.channels
-    if channels.counts_rows and any(rules.min_category > 1 for rules, _ in search.levels):
-        return NONE  # words do not tell how many rows a level has
+    if channels.counts_rows and any(rules.min_category > 1 for rules, _ in search.categories):
+        return NONE  # words do not tell how many rows a category has
     is_between = number_of(search.criterion) == BETWEEN
     is_pair = channels.is_classes and channels.n_scored == 2 and is_between
     counts_by_weight = not channels.counts_rows or search.min_rows <= 1

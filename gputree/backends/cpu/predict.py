@@ -1,7 +1,7 @@
 """Predictions of the CPU backend: how one tree is walked, and how many are.
 
 Trees of thresholds are walked together by codes. Others are walked by their values: those that
-look levels up, may stop rows, or have more thresholds than 16 bits can number.
+look categories up, may stop rows, or have more thresholds than 16 bits can number.
 """
 
 from collections.abc import Iterator
@@ -160,7 +160,7 @@ def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
     whole = whole_matrix(table.columns)
     if whole is not None:
         return readable(to_numpy(whole)), place
-    if all(column.levels is None for column in table.columns):
+    if all(column.categories is None for column in table.columns):
         matrix = as_matrix([floats(column) for column in table.columns])
         if matrix is not None:
             return matrix, place

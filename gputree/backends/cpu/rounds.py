@@ -5,7 +5,7 @@ import numpy as np
 from gputree.backends.cpu.gradients import CpuRawScores
 from gputree.backends.cpu.grow import LONE_ROWS
 from gputree.backends.cpu.interrupts import interruptions_as_such
-from gputree.backends.whole import Boosted, BoostLevels, BoostRules, LevelLists
+from gputree.backends.whole import BoostCategories, Boosted, BoostRules, CategoryLists
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import rounds, steps
@@ -45,7 +45,7 @@ def boost(
             marks,
             (data, bins.n_codes, bins.n_values, bins.offset),
             np.empty((0, n_features), np.bool_) if columns is None else columns,
-            _levels(bins, rules.levels),
+            _categories(bins, rules.categories),
             keys,
             (number_of(rules.loss), float(rules.loss.constant)),
             (
@@ -76,20 +76,20 @@ def boost(
         worth=measure[:, 0],
         step=measure[:, 1],
         peak_bytes=peak_bytes,
-        levels=None if rules.levels is None else _lists(told, listed),
+        categories=None if rules.categories is None else _lists(told, listed),
     )
 
 
-def _levels(bins: Bins, levels: BoostLevels | None) -> tuple[HostArray, ...] | None:
+def _categories(bins: Bins, categories: BoostCategories | None) -> tuple[HostArray, ...] | None:
     """How nominal features are split as kernels know it; None where there are none."""
-    if levels is None:
+    if categories is None:
         return None
-    return bins.is_nominal, levels.n_levels, levels.min_rows, levels.ridge
+    return bins.is_nominal, categories.n_categories, categories.min_rows, categories.ridge
 
 
-def _lists(told: HostArray, listed: HostArray) -> LevelLists:
-    """The levels that nodes list, node by node."""
+def _lists(told: HostArray, listed: HostArray) -> CategoryLists:
+    """The categories that nodes list, node by node."""
     own = np.flatnonzero(told[:, steps.N_CODES])
     absent = told[own, steps.ELSEWHERE].astype(SLOT)
     code, slot = listed.T
-    return LevelLists(own, told[own, steps.N_CODES], absent, code, slot.astype(SLOT))
+    return CategoryLists(own, told[own, steps.N_CODES], absent, code, slot.astype(SLOT))

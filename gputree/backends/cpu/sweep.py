@@ -16,7 +16,7 @@ from gputree.backends.cpu.categories import way_of
 from gputree.backends.cpu.rate import ordered, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.whole import LevelLists, Limits, Whole
+from gputree.backends.whole import CategoryLists, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
@@ -44,7 +44,7 @@ def grow(
     bins = rows.bins
     n_leaves = _most_leaves(limits)
     channels = rows.target.channels
-    is_by_means = all(way_of(channels, rules) == BY_MEANS for rules, _ in search.levels)
+    is_by_means = all(way_of(channels, rules) == BY_MEANS for rules, _ in search.categories)
     if not rows.is_packed or not is_by_means or n_leaves is None:
         return None
     if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
@@ -60,15 +60,15 @@ def grow(
     return tree.finished()
 
 
-def _levels(bins: Bins, search: Search) -> tuple[HostArray, ...]:
+def _categories(bins: Bins, search: Search) -> tuple[HostArray, ...]:
     """How nominal features are split as kernels know it."""
-    n_levels = bins.n_values.copy()
-    least, ridge = np.ones(len(n_levels), np.int64), np.zeros(len(n_levels))
-    for rules, is_alike in search.levels:
+    n_categories = bins.n_values.copy()
+    least, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
+    for rules, is_alike in search.categories:
         if rules.missing == "category":
-            n_levels[is_alike] = bins.n_codes[is_alike]
+            n_categories[is_alike] = bins.n_codes[is_alike]
         least[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
-    return bins.is_nominal, n_levels, least, ridge
+    return bins.is_nominal, n_categories, least, ridge
 
 
 def _most_leaves(limits: Limits) -> int | None:
@@ -110,8 +110,8 @@ class _Tree:
             "start": np.zeros((1, self.n_chunks), np.int32),
             "count": np.zeros((1, self.n_chunks), np.int32),
         }
-        self.levels = _levels(bins, search) if search.levels else None
-        if self.levels is not None:  # the child of each code, where a node tests categories
+        self.categories = _categories(bins, search) if search.categories else None
+        if self.categories is not None:  # the child of each code, where a node tests categories
             most = int(bins.n_codes[bins.is_nominal].max())
             self.field |= {"side": np.zeros((1, most), np.uint8), "absent": np.zeros(1, np.int64)}
         room = rows.layout.lane.room
@@ -199,7 +199,7 @@ class _Tree:
         self._run(sweep.name_rows, ends, self.order, field["start"], field["count"], leaf)
         feature, code, next_code, missing_slot = field["winner"].T
         return Whole(
-            levels=None if self.levels is None else self._lists(),
+            categories=None if self.categories is None else self._lists(),
             is_inner=is_inner,
             first_child=field["first_child"],
             feature=feature.astype(FEATURE),
@@ -213,7 +213,7 @@ class _Tree:
             rows=replace(self.rows, leaf=leaf),
         )
 
-    def _lists(self) -> LevelLists:
+    def _lists(self) -> CategoryLists:
         """The categories that nodes list, node by node."""
         feature = self.field["winner"][: self.n_nodes, 0]
         is_divided = self.field["first_child"][: self.n_nodes] >= 0
@@ -223,7 +223,7 @@ class _Tree:
         n = np.bincount(at, minlength=len(own))
         slot = side[at, code].astype(SLOT)
         absent = self.field["absent"][own].astype(SLOT)
-        return LevelLists(own, n, absent, code.astype(np.int32), slot)
+        return CategoryLists(own, n, absent, code.astype(np.int32), slot)
 
     def _make_children(self, wave: HostArray) -> HostArray:
         """Number the children of some nodes, with all that is known of them."""
@@ -304,12 +304,12 @@ class _Tree:
         given = field["place"][nodes], self.hist, bins.offset, bins.n_values, self.ordered
         args = rank, search.n_drawn, self.shape, self.rules, score, winner, left
         work = len(nodes) * self.hist.shape[1]
-        if self.levels is None:
+        if self.categories is None:
             self.workers.run(words.search_hist, len(nodes), *given, *args, work=work)
         else:
             side = np.empty((len(nodes), field["side"].shape[1]), np.uint8)
             absent = np.zeros(len(nodes), np.int64)
-            given_too = *given, self.levels, *args, side, absent
+            given_too = *given, self.categories, *args, side, absent
             self.workers.run(word_categories.search_hist, len(nodes), *given_too, work=work)
             field["side"][nodes], field["absent"][nodes] = side, absent
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left

@@ -89,7 +89,8 @@ class CudaBackend(Defaults):
     # Lanes and costs.
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
-        # Sums of counts and of gradients have 32 bits; not all channels tell whether they are gradients.
+        # Sums of counts and of gradients have 32 bits; not all channels tell whether they are
+        # gradients.
         is_short = channels.hides_rows or (channels.is_classes and not channels.counts_rows)
         n_bytes = bins.width * channels.n * (4 if is_short else 8)
         return np.full(len(n_rows), n_bytes + 24 * len(bins.features))
@@ -339,23 +340,25 @@ class CudaBackend(Defaults):
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
         leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
-        has_levels, args = self._nodes(stack, table)
-        self._launches.over(make_leaves_of(has_levels, STAY), table.n_rows, *args, leaf)
+        has_categories, args = self._nodes(stack, table)
+        self._launches.over(make_leaves_of(has_categories, STAY), table.n_rows, *args, leaf)
         return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         check_outputs(stack, len(start))
         upload = self._device.upload
         total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
-        has_levels, args = self._nodes(stack, table)
+        has_categories, args = self._nodes(stack, table)
         payload = stack.width, upload(stack.value), upload(stack.column)
-        self._launches.over(make_sum_leaves(has_levels, STAY), table.n_rows, *args, *payload, total)
+        self._launches.over(
+            make_sum_leaves(has_categories, STAY), table.n_rows, *args, *payload, total
+        )
         return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
 
     # Helpers.
 
     def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
-        """Whether levels are tested, and what kernels that walk trees are told first."""
+        """Whether categories are tested, and what kernels that walk trees are told first."""
         check_walk(stack, table)
         feature = stack.joined("feature")
         # Where all trees are leaves, a column is brought that nobody looks at.

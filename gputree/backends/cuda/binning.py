@@ -16,7 +16,7 @@ from gputree.data.cuts import distinct
 from gputree.data.number_line import Buckets, bucket_in, fill_pages, table_length
 from gputree.data.sparse import dense
 from gputree.data.table import Column
-from gputree.dtypes import MISSING_LEVEL, Array, HostArray, code_dtype
+from gputree.dtypes import MISSING_CATEGORY, Array, HostArray, code_dtype
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import binning
 
@@ -229,11 +229,11 @@ def _pages(device: Device, pages: Sequence[HostArray]) -> Array:
 
 
 def _floats(column: Column) -> Array:
-    """The values of a column as floats: numbers, or level numbers, NaN where missing."""
-    if column.levels is None:
+    """The values of a column as floats: numbers, or category numbers, NaN where missing."""
+    if column.categories is None:
         return dense(column.values)
     values = np.asarray(column.values)
-    return np.where(values == MISSING_LEVEL, np.nan, values).astype(np.float32)
+    return np.where(values == MISSING_CATEGORY, np.nan, values).astype(np.float32)
 
 
 def _not_above(cut: HostArray, dtype: Any) -> HostArray:

@@ -174,8 +174,8 @@ def others() -> Iterator[Case]:
         arrays = {"own": hist, "above": hist, "hist": hist}
         yield Case(f"derive {hist}", histogram.derive, TUNING.threads, arrays=arrays)
     walks = {"leaves_of": predict.make_leaves_of, "sum_leaves": predict.make_sum_leaves}
-    for value, has_levels in product(("f4", "f8"), (False, True)):
+    for value, has_categories in product(("f4", "f8"), (False, True)):
         for verb, make in walks.items():
-            name = f"{verb} {value} {'levels' if has_levels else 'thresholds'}"
-            kernel = make(has_levels, STAY)
+            name = f"{verb} {value} {'levels' if has_categories else 'thresholds'}"
+            kernel = make(has_categories, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends import categories as levels_module
-from gputree.backends.categories import LevelTables, split_levels
-from gputree.backends.contract import NO_SPLIT, LevelRules
+from gputree.backends import categories as categories_module
+from gputree.backends.categories import CategoryTables, split_categories
+from gputree.backends.contract import NO_SPLIT, CategoryRules
 from gputree.data.target import Channels
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import ENTROPY, GINI
@@ -26,16 +26,16 @@ def classes(n):
 
 
 def rules(criterion=GINI, **given):
-    return LevelRules(criterion, given.pop("min_rows", 1), given.pop("min_weight", 0), **given)
+    return CategoryRules(criterion, given.pop("min_rows", 1), given.pop("min_weight", 0), **given)
 
 
 def split_all(table, n_values, channels, how):
     """The splits of nodes with tables of (nodes, codes, channels); slots by node."""
     n_nodes, n_codes, n_channels = table.shape
-    tables = LevelTables(
+    tables = CategoryTables(
         table.reshape(-1, n_channels), np.full(n_nodes, n_codes), np.full(n_nodes, n_values)
     )
-    found = split_levels(tables, channels, how)
+    found = split_categories(tables, channels, how)
     return replace(found, slot=found.slot.reshape(n_nodes, n_codes))
 
 
@@ -50,7 +50,7 @@ def split(table, n_values=None, channels=None, **given):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_levels_with_too_few_rows_are_split_as_one_level(method):
+def test_categories_with_too_few_rows_are_split_as_one_category(method):
     table = np.random.default_rng(0).integers(0, 6, (20, 12, 2))
     n_rows = table.sum(axis=2)
     pooled = np.where(n_rows[:, :, None] < 5, 0, table)
@@ -67,11 +67,11 @@ def test_levels_with_too_few_rows_are_split_as_one_level(method):
     assert np.array_equal(found.slot[can], slot[can])  # also those that the node has not
 
 
-def test_nothing_is_pooled_where_all_levels_have_rows_enough():
+def test_nothing_is_pooled_where_all_categories_have_rows_enough():
     assert split([(5, 0), (0, 0), (0, 5)], min_category=5).slot.tolist() == [[0, STAY, 1]]
 
 
-def test_a_node_whose_levels_all_have_too_few_rows_is_not_split_by_them():
+def test_a_node_whose_categories_all_have_too_few_rows_is_not_split_by_them():
     table = [(2, 0), (0, 2), (2, 0)]
     assert split(table, min_category=3).score.tolist() == [NO_SPLIT]
     assert split(table, min_category=2).score[0] > 0.0
@@ -82,7 +82,7 @@ def test_missing_values_may_be_told_from_the_pool():
     assert found.slot.tolist() == [[0, 0, 1]]
 
 
-def test_the_rows_of_a_level_are_counted_where_they_have_weights():
+def test_the_rows_of_a_category_are_counted_where_they_have_weights():
     channels = Channels(2, True, True)
     table = [(9, 0, 1), (0, 9, 4), (9, 0, 4), (0, 9, 1)]
     found = split(table, channels=channels, min_category=2)
@@ -149,20 +149,20 @@ def test_the_formulas_give_the_numbers_of_the_lecture():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_parts_family_and_truck_from_the_other_cars(method):
     found = split(cars(), method=method)
-    assert found.slot.tolist() == [[0, 1, 1, 0]]  # child 0 has the first level
+    assert found.slot.tolist() == [[0, 1, 1, 0]]  # child 0 has the first category
     assert found.n_children.tolist() == [2]
     assert found.score[0] / 700 == pytest.approx(0.48980 - 0.37929, abs=1e-5)
 
 
-def test_four_levels_have_seven_divisions(monkeypatch):
+def test_four_categories_have_seven_divisions(monkeypatch):
     tried = []
-    score = levels_module._Search._score
+    score = categories_module._Search._score
 
     def counting(self, left, total):
         tried.extend(left.tolist())
         return score(self, left, total)
 
-    monkeypatch.setattr(levels_module._Search, "_score", counting)
+    monkeypatch.setattr(categories_module._Search, "_score", counting)
     split(cars(), method="exact")
     assert len(tried) == len({tuple(left) for left in tried}) == 7
 
@@ -176,15 +176,15 @@ def test_children_have_the_rows_and_the_weight_they_need(need):
     assert split(table, **{need: 6}).score[0] == NO_SPLIT
 
 
-# Levels that are not there, and missing values
+# Categories that are not there, and missing values
 
 
-def test_levels_that_a_node_has_not_are_not_sent_anywhere():
+def test_categories_that_a_node_has_not_are_not_sent_anywhere():
     found = split([(3, 0), (0, 0), (0, 3), (0, 0)], method="auto")
     assert found.slot.tolist() == [[0, STAY, 1, STAY]]
 
 
-def test_a_node_with_one_level_and_no_missing_values_has_no_split():
+def test_a_node_with_one_category_and_no_missing_values_has_no_split():
     assert split([(3, 2), (0, 0), (0, 0)], n_values=2).score[0] == NO_SPLIT
     assert split([(0, 0), (0, 0), (3, 2)], n_values=2).score[0] == NO_SPLIT
 
@@ -208,7 +208,7 @@ def test_a_node_without_missing_values_sends_later_ones_to_its_larger_child():
     assert split([(5, 0), (0, 6), (0, 0)], n_values=2).slot.tolist() == [[0, 1, 1]]
 
 
-def test_missing_values_may_be_left_out_or_be_a_level():
+def test_missing_values_may_be_left_out_or_be_a_category():
     table = [(5, 0), (0, 5), (0, 9)]
     known = split(table, n_values=2, missing="known")
     assert known.slot.tolist() == [[0, 1, STAY]]
@@ -226,32 +226,34 @@ tables = st.integers(0, 2**32 - 1).flatmap(
 
 @given(tables, st.sampled_from(list(IMPURITY)))
 def test_for_two_classes_the_best_cut_of_the_order_is_the_best_division(drawn, criterion):
-    seed, n_levels, has_missing = drawn
-    table = np.random.default_rng(seed).integers(0, 9, (n_levels + has_missing, 2))
+    seed, n_categories, has_missing = drawn
+    table = np.random.default_rng(seed).integers(0, 9, (n_categories + has_missing, 2))
     best = best_of_all(table, IMPURITY[criterion])
     for method in ("ordered", "exact", "auto"):
-        found = split(table, n_values=n_levels, criterion=criterion, method=method)
+        found = split(table, n_values=n_categories, criterion=criterion, method=method)
         assert found.score[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
         assert not found.is_heuristic.any()
 
 
 @given(tables)
 def test_for_one_output_the_best_cut_of_the_order_is_the_best_division(drawn):
-    seed, n_levels, has_missing = drawn
+    seed, n_categories, has_missing = drawn
     rng = np.random.default_rng(seed)
-    weight = rng.integers(0, 6, n_levels + has_missing)
+    weight = rng.integers(0, 6, n_categories + has_missing)
     table = np.stack([weight, rng.integers(-50, 50, len(weight)) * weight], axis=1)
     best = best_of_all(table, "variance", gain_of_means, lambda part: part[0])
     for method in ("ordered", "exact", "auto"):
-        found = split(table, n_values=n_levels, channels=VALUES, method=method)
+        found = split(table, n_values=n_categories, channels=VALUES, method=method)
         assert found.score[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
 @given(tables, st.integers(3, 6), st.sampled_from(list(IMPURITY)))
 def test_for_many_classes_all_divisions_are_tried(drawn, n_classes, criterion):
-    seed, n_levels, has_missing = drawn
-    table = np.random.default_rng(seed).integers(0, 9, (min(n_levels, 6) + has_missing, n_classes))
-    found = split(table, n_values=min(n_levels, 6), criterion=criterion)
+    seed, n_categories, has_missing = drawn
+    table = np.random.default_rng(seed).integers(
+        0, 9, (min(n_categories, 6) + has_missing, n_classes)
+    )
+    found = split(table, n_values=min(n_categories, 6), criterion=criterion)
     best = best_of_all(table, IMPURITY[criterion])
     assert found.score[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
     assert not found.is_heuristic.any()
@@ -280,7 +282,7 @@ def test_heuristics_come_near_the_best_division(criterion, method, mean, least, 
     assert share.min() > least
 
 
-def test_beyond_so_many_levels_divisions_are_not_all_tried():
+def test_beyond_so_many_categories_divisions_are_not_all_tried():
     table = np.random.default_rng(0).integers(1, 9, (5, 3))
     assert not split(table, most_exact=5).is_heuristic
     assert split(table, most_exact=4).is_heuristic
@@ -296,13 +298,13 @@ def test_nodes_searched_together_are_split_as_each_is_alone(method):
         assert alone.slot[0].tolist() == together.slot[at].tolist()
 
 
-# A child a level
+# A child a category
 
 
 @given(tables, st.integers(2, 5), st.sampled_from(list(IMPURITY)))
-def test_a_child_a_level_gains_what_its_children_tell(drawn, n_classes, criterion):
-    seed, n_levels, _ = drawn
-    table = np.random.default_rng(seed).integers(0, 6, (n_levels, n_classes))
+def test_a_child_a_category_gains_what_its_children_tell(drawn, n_classes, criterion):
+    seed, n_categories, _ = drawn
+    table = np.random.default_rng(seed).integers(0, 6, (n_categories, n_classes))
     found = split(table, criterion=criterion, is_multiway=True)
     if (table.sum(axis=1) > 0).sum() < 2:
         assert found.score[0] == NO_SPLIT
@@ -311,16 +313,16 @@ def test_a_child_a_level_gains_what_its_children_tell(drawn, n_classes, criterio
 
 
 @given(tables)
-def test_a_child_a_level_gains_the_squares_between_their_means(drawn):
-    seed, n_levels, _ = drawn
+def test_a_child_a_category_gains_the_squares_between_their_means(drawn):
+    seed, n_categories, _ = drawn
     rng = np.random.default_rng(seed)
-    weight = rng.integers(1, 6, n_levels)
-    table = np.stack([weight, rng.integers(-50, 50, n_levels)], axis=1)
+    weight = rng.integers(1, 6, n_categories)
+    table = np.stack([weight, rng.integers(-50, 50, n_categories)], axis=1)
     found = split(table, channels=VALUES, is_multiway=True)
     assert found.score[0] == pytest.approx(gain_of_means(table, "variance"), abs=1e-9)
 
 
-def test_levels_that_a_node_has_not_share_an_empty_child():
+def test_categories_that_a_node_has_not_share_an_empty_child():
     found = split([(3, 0), (0, 0), (0, 3), (0, 0)], is_multiway=True)
     assert found.slot.tolist() == [[0, 2, 1, 2]]
     assert found.n_children.tolist() == [3]
