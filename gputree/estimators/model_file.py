@@ -142,16 +142,9 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 def _new(kind: Any, *, may_be_rules: bool = False) -> Any:
     """An estimator by the name of its class; rules are no parameter of other models."""
-    from gputree.estimators import classic, kinds, trees
-    from gputree.estimators.rule_set import RuleSetClassifier
+    from gputree import kinds
 
-    known = (
-        *(trees.DecisionTreeClassifier, trees.DecisionTreeRegressor),
-        *(classic.ID3Classifier, classic.C45Classifier),
-        *(classic.CARTClassifier, classic.CARTRegressor),
-        *kinds.ENSEMBLES,
-        *([RuleSetClassifier] if may_be_rules else []),
-    )
+    known = (*kinds.TREES, *kinds.ENSEMBLES, *(kinds.RULES if may_be_rules else ()))
     for each in known:
         if each.__name__ == kind:
             return each()

@@ -17,7 +17,7 @@ from gputree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from gputree.estimators.kinds import ENSEMBLES
+from gputree.kinds import ENSEMBLES
 
 X, Y = (part[::3] for part in load_iris(return_X_y=True))
 Forest, Boost = RandomForestClassifier, AdaBoostClassifier

@@ -16,8 +16,8 @@ from gputree import (
     RandomForestClassifier,
 )
 from gputree.estimators import growing
-from gputree.estimators.kinds import ENSEMBLES
 from gputree.growth import builder
+from gputree.kinds import ENSEMBLES
 from gputree.progress import Progress
 
 X, Y = (part[::2] for part in load_iris(return_X_y=True))

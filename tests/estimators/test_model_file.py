@@ -358,10 +358,10 @@ HOSTILE = {
     "categories-of-a-number": changed(
         categories=[to_plain(("a",)), to_plain((1,)), to_plain((2,))]
     ),
-    "no-categories": changed(categories=[None, None, None]),
-    "categories-are-text": changed(categories=["abc", "abc", None]),
-    "categories-are-an-integer": changed(categories=[3, 3, None]),
-    "categories-repeat": changed(categories=[to_plain(("a", "a", "b")), to_plain((1, 2, 3)), None]),
+    "no-categories": changed(levels=[None, None, None]),
+    "categories-are-text": changed(levels=["abc", "abc", None]),
+    "categories-are-an-integer": changed(levels=[3, 3, None]),
+    "categories-repeat": changed(levels=[to_plain(("a", "a", "b")), to_plain((1, 2, 3)), None]),
     "categories-cannot-be-keys": changed(
         categories=[to_plain(([], [1])), to_plain((1, 2, 3)), None]
     ),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gputree import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.estimators.kinds import ENSEMBLES
+from gputree.kinds import ENSEMBLES
 
 FEW = {"n_estimators": 2, "random_state": 0}
 SMALL = {"max_depth": 2}

@@ -1,4 +1,4 @@
-"""Every ensemble, for those who look one up by its name."""
+"""Every kind of model, for those who look one up by its name."""
 
 from gputree.boosting.gradient import GradientBoostingClassifier
 from gputree.boosting.gradient_regressor import GradientBoostingRegressor
@@ -6,6 +6,15 @@ from gputree.ensembles.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
 from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
+from gputree.estimators.classic import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from gputree.estimators.rule_set import RuleSetClassifier
+from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+
+TREES = (
+    *(DecisionTreeClassifier, DecisionTreeRegressor),
+    *(ID3Classifier, C45Classifier),
+    *(CARTClassifier, CARTRegressor),
+)
 
 ENSEMBLES = (
     *(AdaBoostClassifier, AdaBoostRegressor),
@@ -14,3 +23,4 @@ ENSEMBLES = (
     *(ExtraTreesClassifier, ExtraTreesRegressor),
     *(GradientBoostingClassifier, GradientBoostingRegressor),
 )
+RULES = (RuleSetClassifier,)
