@@ -17,7 +17,7 @@ from gputree.tree.walk import slots_of
 
 
 @dataclass(frozen=True)
-class Plan:
+class Quadrature:
     """How exactly to integrate, and how deep to go."""
 
     n_points: HostArray  # (trees,)
@@ -26,7 +26,7 @@ class Plan:
     most_depth: int
 
     @classmethod
-    def of(cls, stack: Stack, owner: HostArray) -> "Plan":
+    def of(cls, stack: Stack, owner: HostArray) -> "Quadrature":
         """As many points as integrate without error what so many features on a path make."""
         depths = [len(tree.levels()) - 1 for tree in stack.trees]
         n_used = [len(np.unique(owner[tree.feature[~tree.is_leaf]])) for tree in stack.trees]
@@ -42,7 +42,7 @@ class Plan:
 
 def attribute(stack: Stack, table: Table, owner: HostArray, background: Table | None) -> HostArray:
     """The verb of the contract, with NumPy."""
-    plan = Plan.of(stack, owner)
+    plan = Quadrature.of(stack, owner)
     result = np.zeros((table.n_rows, int(owner.max()) + 1, stack.n_outputs))
     values = [to_numpy(column.values) for column in table.columns]
     for number, tree in enumerate(stack.trees):

@@ -205,7 +205,7 @@ class Defaults(Core):
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         if tree not in self._plans:
-            self._plans[tree] = array_predict.Plan.of(self._lib, Stack.of([tree]))
+            self._plans[tree] = array_predict.WalkPlan.of(self._lib, Stack.of([tree]))
         leaf = np.empty(table.n_rows, np.int64)
         for rows, _, end in self._walk(self._plans[tree], table):
             leaf[rows] = self._lib.to_host(end)[0]
@@ -236,16 +236,18 @@ class Defaults(Core):
         return host_walker(table)
 
     @cached_property
-    def _plans(self) -> WeakKeyDictionary[Tree | Stack, array_predict.Plan]:
+    def _plans(self) -> WeakKeyDictionary[Tree | Stack, array_predict.WalkPlan]:
         """Kept as long as the trees are, which predict many times and never change."""
         return WeakKeyDictionary()
 
-    def _plan(self, stack: Stack) -> array_predict.Plan:
+    def _plan(self, stack: Stack) -> array_predict.WalkPlan:
         if stack not in self._plans:
-            self._plans[stack] = array_predict.Plan.of(self._lib, stack)
+            self._plans[stack] = array_predict.WalkPlan.of(self._lib, stack)
         return self._plans[stack]
 
-    def _walk(self, plan: array_predict.Plan, table: Table) -> Iterator[tuple[slice, slice, Array]]:
+    def _walk(
+        self, plan: array_predict.WalkPlan, table: Table
+    ) -> Iterator[tuple[slice, slice, Array]]:
         def read(used: HostArray) -> Array:
             whole = whole_matrix(table.columns)
             if isinstance(whole, np.ndarray):

@@ -20,7 +20,7 @@ from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start, grow_from, grow_whole
 from gputree.growth.constraints import Constraints
-from gputree.growth.draft import Layout
+from gputree.growth.draft import TreeLayout
 from gputree.growth.finish import Finish, finish_steps, said_weight
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
@@ -292,8 +292,8 @@ class Rounds:
         )
         with np.errstate(over="ignore"):
             step = np.ldexp(step, gradients.hessian_shift - gradients.gradient_shift)
-        if grown.kept is not None:
-            low, high = grown.kept.low[layout.node], grown.kept.high[layout.node]
+        if grown.constraints is not None:
+            low, high = grown.constraints.low[layout.node], grown.constraints.high[layout.node]
             step = np.clip(step, low, high)
         return self._taken(step)
 
@@ -339,7 +339,7 @@ def _seeds(key: HostArray) -> HostArray:
     return key >> np.uint64(1)
 
 
-def summed_up(layout: Layout, sums: HostArray) -> HostArray:
+def summed_up(layout: TreeLayout, sums: HostArray) -> HostArray:
     """The sums of all nodes from those of the leaves."""
     inner = np.flatnonzero(layout.n_children)[::-1]
     first, n = layout.first_child[inner].tolist(), layout.n_children[inner].tolist()

@@ -12,7 +12,7 @@ from gputree import sampling
 from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.run import BoostRun, counted, held_out_rows, places
-from gputree.boosting.watch import Measure, Sums, Watch
+from gputree.boosting.watch import Measure, RunningScores, Watch
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.estimators import parameters
@@ -72,7 +72,7 @@ class Stopping(Ensemble):
         raise NotImplementedError
 
     def _go_on(self, raw: HostArray, X: Any, learned: dict[str, Any] | None = None) -> HostArray:
-        """Sums of trees, with what the model begins with where that is no constant."""
+        """Raw scores of trees, with what the model begins with where that is no constant."""
         known = dict(vars(self)) if learned is None else learned
         init = known.get("init_")
         return raw if init is None else raw + self._begun(init, X, known)
@@ -162,7 +162,7 @@ class Stopping(Ensemble):
         `order` is one of the rows by what they hold.
         """
         if run.validation is None and not run.stops:
-            return None, Sums(run.growing.backend, [], run.start[:, None]).add
+            return None, RunningScores(run.growing.backend, [], run.start[:, None]).add
         if run.validation is not None:
             table, y, weight = run.validation
             tables, row = [table], np.arange(len(y))
@@ -181,7 +181,7 @@ class Stopping(Ensemble):
         first = np.tile(run.start[:, None], (1, len(row)))
         if run.learned["init_"] is not None:
             first = self._go_on(first, _safe_indexing(run.X, row), run.learned)
-        sums = Sums(run.growing.backend, tables, first)
+        sums = RunningScores(run.growing.backend, tables, first)
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
             watch.after(sums.add(trees))
         if run.validation is not None:
@@ -226,7 +226,7 @@ class Scored:
     ) -> None:
         """`row` are the rows that are watched, and `by_content` is an order of them.
 
-        Sums of floats depend on their order, which that of the table must not set.
+        RunningScores of floats depend on their order, which that of the table must not set.
         """
         self._scorer = check_scoring(model, scoring=model.scoring)
         self._order, self._is_weighted = by_content, run.is_weighted

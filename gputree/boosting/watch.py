@@ -14,7 +14,7 @@ from gputree.tree.tree import Tree
 Measure: TypeAlias = Callable[[HostArray, HostArray, HostArray], float]
 
 
-class Sums:
+class RunningScores:
     """What trees add up to on the rows of tables, (outputs, rows)."""
 
     def __init__(self, backend: Backend, tables: Sequence[Table], start: HostArray) -> None:

@@ -113,7 +113,7 @@ def find_cuts(
     else:
         plans = [
             # Categories are cut whatever their values are: there is nothing to ask.
-            Plan(*found, max_bins if column.kind is Kind.NUMERIC else 1)
+            CutSearch(*found, max_bins if column.kind is Kind.NUMERIC else 1)
             for column, found in zip(columns, backend.sketch(values, weight), strict=True)
         ]
         within = [plan.to_divide() for plan in plans]
@@ -138,7 +138,7 @@ def _cuts_of_values(
 ) -> tuple[HostArray, HostArray]:
     """The values on both sides of each cut of a feature of which all values are known."""
     if len(value) > max_bins:
-        return Plan.of_values(value, weight, max_bins).neighbours()
+        return CutSearch.of_values(value, weight, max_bins).neighbours()
     value = value + 0.0  # -0.0 and 0.0 are one value
     return value[:-1], value[1:]
 
@@ -166,7 +166,7 @@ def quantile_ranks(total: int, n_bins: int) -> HostArray:
     return j * share + -(-j * rest // n_bins)
 
 
-class Plan:
+class CutSearch:
     """What is known of one numeric feature, and what must still be asked."""
 
     def __init__(self, bucket: HostArray, weight: HostArray, max_bins: int) -> None:
@@ -184,7 +184,7 @@ class Plan:
         self.reached = np.cumsum(weight)  # up to the end of each of them
 
     @classmethod
-    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "Plan":
+    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "CutSearch":
         """A plan that knows every value, as if all were in one bucket."""
         in_use = np.zeros(min(1, len(value)), np.int64)
         plan = cls(in_use, weight.sum(keepdims=True)[: len(in_use)], max_bins)

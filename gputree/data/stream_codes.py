@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedFile:
     """What is left of a file."""
 
     schema: Schema
@@ -72,7 +72,7 @@ def code_stream(
     weight: HostArray | None,
     max_bins: int,
     folder: Path | None,
-) -> Coded:
+) -> CodedFile:
     """Cut and code the features of a file; `weight` is in whole units."""
     stream, n_rows = reader.stream, reader.n_rows
     features, answers = Features(stream, categorical_features), Answers(stream, n_rows)
@@ -95,7 +95,7 @@ def code_stream(
     data = backend.reserve(n_features, n_rows, most_codes(schema.categories, max_bins), folder)
     weightless = Weightless(schema.categories, weight)
     encode(backend, _looked_at(reader.tables(schema, None, "coding"), weightless), bins, data)
-    return Coded(schema, weightless.numbered(bins), data, answers.all())
+    return CodedFile(schema, weightless.numbered(bins), data, answers.all())
 
 
 def _bins_of(schema: Schema, at: int, found: Iterator[tuple[HostArray, HostArray]]) -> FeatureBins:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from gputree.arrays import to_numpy
-from gputree.data.cuts import Plan, blocks_of, distinct
+from gputree.data.cuts import CutSearch, blocks_of, distinct
 from gputree.data.selection import Selection, first_key
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
@@ -46,13 +46,13 @@ class Counts:
 
         by_blocks(backend, table, count)
 
-    def plans(self, max_bins: int) -> list[Plan]:
+    def plans(self, max_bins: int) -> list[CutSearch]:
         """What is known of each column; the counts are given up."""
         plans = []
         while self.amount:
             amount = self.amount.pop(0)
             bucket = np.flatnonzero(amount)
-            plans.append(Plan(bucket, amount[bucket], max_bins))
+            plans.append(CutSearch(bucket, amount[bucket], max_bins))
         return plans
 
 
@@ -69,7 +69,7 @@ def neighbours_of(
     backend: "Backend",
     sweep: Sweep,
     features: Sequence[int],
-    plans: Sequence[Plan],
+    plans: Sequence[CutSearch],
     weight: HostArray | None,
 ) -> list[tuple[HostArray, HostArray]]:
     """The values on both sides of each cut of some numeric features."""
@@ -97,7 +97,7 @@ def _divide(
     backend: "Backend",
     sweep: Sweep,
     features: Sequence[int],
-    plans: Sequence[Plan],
+    plans: Sequence[CutSearch],
     weight: HostArray | None,
 ) -> None:
     """Count fine buckets where coarse ones hold more values than are to be listed."""
@@ -124,7 +124,7 @@ def _divide(
 
 
 def _select(
-    sweep: Sweep, features: Sequence[int], plans: Sequence[Plan], weight: HostArray | None
+    sweep: Sweep, features: Sequence[int], plans: Sequence[CutSearch], weight: HostArray | None
 ) -> list[tuple[HostArray, HostArray]]:
     """The same for features with too many distinct values around their cuts to be listed."""
     selections = [selection_of(plan) for plan in plans]
@@ -140,7 +140,7 @@ def _select(
     return [selection.neighbours() for selection in selections]
 
 
-def selection_of(plan: Plan) -> Selection:
+def selection_of(plan: CutSearch) -> Selection:
     """The ranks of a plan, each with the bucket that it is known to be in."""
     at = np.searchsorted(plan.reached, plan.ranks)
     first = plan.first[at]

@@ -15,8 +15,8 @@ from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target, has_weight, joined_target
 from gputree.dtypes import OUTSIDE, HostArray
 from gputree.formulas import HOST
-from gputree.growth.constraints import Kept, kept_for
-from gputree.growth.draft import Draft, Layout
+from gputree.growth.constraints import NodeConstraints, constraints_for
+from gputree.growth.draft import Draft, TreeLayout
 from gputree.growth.fractions import Fractions, has_missing
 from gputree.growth.queue import (
     Batch,
@@ -37,10 +37,12 @@ class Grown:
     """A tree that has stopped growing."""
 
     draft: Draft
-    layout: Layout
+    layout: TreeLayout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
-    kept: Kept | None = None  # constraints, and what values they leave to each node
+    constraints: NodeConstraints | None = (
+        None  # constraints, and what values they leave to each node
+    )
     leaf: HostArray | None = None  # (rows,) the last node of each, where rows are of many trees
 
 
@@ -92,8 +94,8 @@ def grow_from(
     """Grow one tree from rows at its root."""
     growth = _Growth(backend, start, bins, rules, budget, unknown or Learned(), fractions)
     growth.go_on()
-    layout = growth.draft.layout(growth.queue.kept(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.kept)
+    layout = growth.draft.layout(growth.queue.split_nodes(growth.draft.n_nodes))
+    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.constraints)
 
 
 def can_grow_together(rules: Rules) -> bool:
@@ -129,7 +131,7 @@ def grow_together(
     growth = _Growth(backend, start, bins, rules, budget, Learned())
     growth.go_on()
     leaves = np.split(backend.leaves(growth.rows), np.cumsum(n_each)[:-1])
-    is_split = growth.queue.kept(growth.draft.n_nodes)
+    is_split = growth.queue.split_nodes(growth.draft.n_nodes)
     grown = []
     for root, (target, own, ends) in enumerate(zip(targets, row, leaves, strict=True)):
         leaf = np.full(target.n_rows, OUTSIDE, ends.dtype)
@@ -186,10 +188,12 @@ class _Growth:
         self.rows = start.rows
         keys = sampling.root_key(rules.seed) if start.keys is None else start.keys
         self.draft = Draft(bins, start.channels, start.totals, keys, start.n_rows)
-        self.kept: Kept | None = None
+        self.constraints: NodeConstraints | None = None
         if rules.constraints is not None:
             unit = float(np.ldexp(1.0, -start.channels.weight_shift))
-            self.kept = kept_for(rules.constraints, start.channels, rules.ridge * unit)
+            self.constraints = constraints_for(
+                rules.constraints, start.channels, rules.ridge * unit
+            )
         self.seeker = Seeker(
             backend,
             bins,
@@ -200,7 +204,7 @@ class _Growth:
             lets_stay=rules.missing in ("fractional", "surrogate"),
             ridges=(rules.ridge, rules.category_ridge),
             most_whole=rules.most_whole,
-            kept=self.kept,
+            constraints=self.constraints,
         )
         self.unknown, self.fractions = unknown, fractions
         self.queue = _queue(rules, fractions)
@@ -229,8 +233,8 @@ class _Growth:
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:
             self.draft.counted[moves.children] = self.backend.count_rows(self.rows, moves.children)
-        if self.kept is not None:
-            self.kept.pass_on(moves, self.draft.sums)
+        if self.constraints is not None:
+            self.constraints.pass_on(moves, self.draft.sums)
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return

@@ -29,7 +29,7 @@ class Constraints:
     is_of_means: bool = False  # nodes answer with means or shares of classes, not with steps
 
 
-class Kept:
+class NodeConstraints:
     """How the constraints hold in each node of a growing tree."""
 
     def __init__(self, constraints: Constraints, channels: Channels, ridge: float) -> None:
@@ -197,7 +197,7 @@ class Kept:
         return np.asarray(np.clip(-gradient / (hessian + self.ridge), low, high))
 
 
-class KeptMeans(Kept):
+class MeanConstraints(NodeConstraints):
     """The same where nodes answer with the mean of one output, or the share of a second class.
 
     As in scikit-learn, a split is scored without regard to the bounds, and one of a feature with a
@@ -261,7 +261,7 @@ class KeptMeans(Kept):
         return np.moveaxis(sums[..., self.channels.scored], -1, 0).astype(np.float64)
 
 
-def kept_for(constraints: Constraints, channels: Channels, ridge: float) -> Kept:
+def constraints_for(constraints: Constraints, channels: Channels, ridge: float) -> NodeConstraints:
     """The constraints of a tree that begins to grow."""
-    kind = KeptMeans if constraints.is_of_means else Kept
+    kind = MeanConstraints if constraints.is_of_means else NodeConstraints
     return kind(constraints, channels, ridge)

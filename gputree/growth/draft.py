@@ -14,7 +14,7 @@ from gputree.backends.whole import CategoryLists, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
-from gputree.growth.seek import Found, Tables
+from gputree.growth.seek import Found, TableSplits
 from gputree.growth.surrogates import Surrogates
 from gputree.runs import begins, owners, spread_out
 
@@ -23,7 +23,7 @@ NOT_LISTED = -1
 
 
 @dataclass(frozen=True)
-class Layout:
+class TreeLayout:
     """The nodes of a draft that make up its tree, breadth-first."""
 
     node: HostArray  # (nodes,) number in the draft
@@ -153,7 +153,7 @@ class Draft:
         start = begins(n_codes)
         return Moves(nodes, feature, first, n_children, start, self.slots(nodes), n_rows)
 
-    def layout(self, is_split: HostArray, root: int = 0) -> Layout:
+    def layout(self, is_split: HostArray, root: int = 0) -> TreeLayout:
         """Number the tree whose inner nodes are given, breadth-first."""
         node = self._breadth_first(is_split, root)
         n_children = np.where(is_split[node], self.n_children[node], 0)
@@ -163,7 +163,7 @@ class Draft:
         # Nodes below a leaf have its place; other roots, and what is below them, have none.
         while (below := np.flatnonzero(self._lacks(place))).size:
             place[below] = place[self.parent[below]]
-        return Layout(node, first_child, n_children, place)
+        return TreeLayout(node, first_child, n_children, place)
 
     def _breadth_first(self, is_split: HostArray, root: int) -> HostArray:
         """The nodes of the tree: the root, then the children of each in their order."""
@@ -183,7 +183,7 @@ class Draft:
         """Which nodes have no place, and a parent that has one."""
         return np.asarray((place < 0) & (self.parent >= 0) & (place[self.parent] >= 0))
 
-    def moves(self, layout: Layout) -> Iterator[Moves]:
+    def moves(self, layout: TreeLayout) -> Iterator[Moves]:
         """How rows move that go down the finished tree, one depth after another."""
         begin, end = 0, 1
         while (inner := begin + np.flatnonzero(layout.n_children[begin:end])).size:
@@ -265,7 +265,7 @@ def _joined(lists: list[tuple[HostArray, HostArray]]) -> tuple[HostArray, HostAr
     return np.concatenate(code), np.concatenate(slot)
 
 
-def _listed(nodes: HostArray, tables: Tables) -> CategoryLists:
+def _listed(nodes: HostArray, tables: TableSplits) -> CategoryLists:
     """The tables of nodes as lists: a code has an entry where it does not go where most do."""
     begin, owner = begins(tables.n_codes), owners(tables.n_codes)
     absent = np.full(len(nodes), STAY, SLOT)

@@ -10,7 +10,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import CATEGORY, SLOT, STAY, HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
-from gputree.growth.draft import Draft, Layout
+from gputree.growth.draft import Draft, TreeLayout
 from gputree.growth.rules import mean_over, score_shift
 from gputree.growth.spread import spread_of
 from gputree.growth.surrogates import Surrogates
@@ -166,7 +166,7 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
     )
 
 
-def _lent(sums: HostArray, layout: Layout, channels: Channels) -> HostArray:
+def _lent(sums: HostArray, layout: TreeLayout, channels: Channels) -> HostArray:
     """The sums of each node; an empty one has its parent's."""
     is_empty = channels.weight_of(sums) == 0
     if is_empty.any():
@@ -176,14 +176,14 @@ def _lent(sums: HostArray, layout: Layout, channels: Channels) -> HostArray:
     return sums
 
 
-def _kinds(draft: Draft, layout: Layout, how: Finish) -> HostArray:
+def _kinds(draft: Draft, layout: TreeLayout, how: Finish) -> HostArray:
     is_nominal = np.append(draft.bins.is_nominal, False)
     by_categories = Split.MULTIWAY if how.is_multiway else Split.SUBSET
     kind = np.where(is_nominal[draft.feature[layout.node]], by_categories, Split.THRESHOLD)
     return np.where(layout.first_child >= 0, kind, Split.LEAF)
 
 
-def _missing_slots(draft: Draft, layout: Layout, kind: HostArray, how: Finish) -> HostArray:
+def _missing_slots(draft: Draft, layout: TreeLayout, kind: HostArray, how: Finish) -> HostArray:
     """The child that takes missing values; STAY where rows are divided or no child is larger."""
     slot = draft.missing_slot[layout.node].astype(np.int64)
     is_split = kind != Split.LEAF
@@ -203,7 +203,7 @@ def _largest_child(draft: Draft, node: HostArray) -> HostArray:
     return first_largest(draft.channels.weight_of(draft.sums[children]), n)
 
 
-def _lists_of(draft: Draft, layout: Layout, kind: HostArray) -> Lists:
+def _lists_of(draft: Draft, layout: TreeLayout, kind: HostArray) -> Lists:
     """Where nodes send categories; one that nobody has seen goes to the largest child."""
     at = np.flatnonzero((kind == Split.SUBSET) | (kind == Split.MULTIWAY))
     start = np.full(len(kind), -1, np.int64)
@@ -222,7 +222,9 @@ def _lists_of(draft: Draft, layout: Layout, kind: HostArray) -> Lists:
     return start, category, slot
 
 
-def _surrogates(draft: Draft, layout: Layout, how: Finish) -> tuple[dict[str, HostArray], Lists]:
+def _surrogates(
+    draft: Draft, layout: TreeLayout, how: Finish
+) -> tuple[dict[str, HostArray], Lists]:
     """The surrogates of the tree's nodes, in the order of these, and their lists of categories."""
     if not draft.surrogates:
         return {}, (np.empty(0, np.int64), np.empty(0, CATEGORY), np.empty(0, SLOT))
@@ -256,9 +258,9 @@ def _surrogates(draft: Draft, layout: Layout, how: Finish) -> tuple[dict[str, Ho
 
 def _shares_in_bounds(grown: Grown, sums: HostArray, value: HostArray) -> HostArray:
     """The weights of two classes with the shares that constraints leave to each node."""
-    if grown.kept is None:
+    if grown.constraints is None:
         return value
-    share = grown.kept.values(grown.layout.node, sums)
+    share = grown.constraints.values(grown.layout.node, sums)
     is_out = share != value[:, 1] / value.sum(axis=1)
     # Shares that are equal must stay so to the last bit, whatever the weights of their nodes.
     return np.where(is_out[:, None], np.column_stack([1.0 - share, share]), value)
@@ -268,6 +270,6 @@ def _means(grown: Grown, sums: HostArray, whole: HostArray) -> HostArray:
     """The mean of each output in each node, within the bounds of constraints."""
     channels = grown.draft.channels
     mean = sums[:, channels.scored] / whole[:, None]
-    if grown.kept is not None:
-        mean[:, 0] = grown.kept.values(grown.layout.node, sums)
+    if grown.constraints is not None:
+        mean[:, 0] = grown.constraints.values(grown.layout.node, sums)
     return np.asarray(np.ldexp(mean, -np.array(channels.output_shift)) + np.array(channels.origin))

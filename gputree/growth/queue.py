@@ -65,7 +65,7 @@ class Queue(Protocol):
         """The next nodes to divide, of one batch and within `limit` bytes; None at the end."""
         ...
 
-    def kept(self, n_nodes: int) -> HostArray:
+    def split_nodes(self, n_nodes: int) -> HostArray:
         """Which nodes of the draft are inner nodes of the tree."""
         ...
 
@@ -96,7 +96,7 @@ class FirstInFirstOut:
         self._split.append(batch.node)
         return batch
 
-    def kept(self, n_nodes: int) -> HostArray:
+    def split_nodes(self, n_nodes: int) -> HostArray:
         is_split = np.zeros(n_nodes, bool)
         if self._split:
             is_split[np.concatenate(self._split)] = True
@@ -146,7 +146,7 @@ class BestFirst:
             self._turns.divide(node)
         return piece
 
-    def kept(self, n_nodes: int) -> HostArray:
+    def split_nodes(self, n_nodes: int) -> HostArray:
         is_split = np.zeros(n_nodes, bool)
         is_split[np.array(self._turns.settled, np.int64)] = True
         return is_split

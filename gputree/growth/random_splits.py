@@ -31,7 +31,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
 from gputree.formulas import HOST
-from gputree.growth.constraints import KeptMeans
+from gputree.growth.constraints import MeanConstraints
 from gputree.runs import begins, owners, within
 from gputree.sampling import mix, shares
 
@@ -77,12 +77,12 @@ class RandomSplits:
         channels: Channels,
         missing: str,
         nodes: HostArray,
-        kept: KeptMeans | None,
+        constraints: MeanConstraints | None,
     ) -> None:
         """`nodes` are the numbers of those at each place of a frontier."""
         self.backend, self.bins, self.channels = backend, bins, channels
         self.missing = missing  # direction, category or known
-        self.nodes, self.kept = nodes, kept
+        self.nodes, self.constraints = nodes, constraints
         self.is_nominal = np.array([each.kind is Kind.NOMINAL for each in bins.features])
 
     def scores(self, hist: Hist, search: RandomSearch) -> HostArray:
@@ -190,8 +190,8 @@ class RandomSplits:
         n = np.bincount(pair, minlength=len(place))
         total, left = (_sums_of(cells[at], is_in, n) for is_in in (child != STAY, child == 0))
         score = self._score_of(search, total, left)
-        if self.kept is not None:
-            are_kept = self.kept.are_kept(self.nodes[place], feature, left, total)
+        if self.constraints is not None:
+            are_kept = self.constraints.are_kept(self.nodes[place], feature, left, total)
             score = np.where(are_kept, score, NO_SPLIT)
         lower, higher = codes.around(upper)
         threshold = self._threshold(value, feature, lower, higher)

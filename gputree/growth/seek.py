@@ -24,7 +24,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
 from gputree.formulas import branch_bits
-from gputree.growth.constraints import Kept, KeptMeans
+from gputree.growth.constraints import MeanConstraints, NodeConstraints
 from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
 from gputree.growth.random_splits import RandomSearch, RandomSplits, trimmed
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
@@ -39,7 +39,7 @@ FEW_CATEGORIES = (
 
 
 @dataclass(frozen=True)
-class Tables:
+class TableSplits:
     """Splits that send codes to children by a table, and the sums of these children."""
 
     place: HostArray  # (tables,) of the node in the frontier
@@ -54,7 +54,7 @@ class Found:
     """The best splits of a frontier."""
 
     splits: Splits
-    tables: Tables | None  # of the nodes whose children do not follow from `splits`
+    tables: TableSplits | None  # of the nodes whose children do not follow from `splits`
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
     threshold: HostArray | None = None  # (nodes,) where drawn; NaN, or None for all: midway
 
@@ -74,7 +74,7 @@ class Seeker:
         lets_stay: bool,
         ridges: tuple[float, float] = (0.0, 0.0),
         most_whole: int = 0,
-        kept: Kept | None = None,
+        constraints: NodeConstraints | None = None,
     ) -> None:
         """`ridges` are those of thresholds and of categories.
 
@@ -82,7 +82,7 @@ class Seeker:
         """
         self.backend, self.bins, self.channels = backend, bins, channels
         self.categories, self.ratio, self.is_rated = categories, ratio, is_rated
-        self.kept = kept
+        self.constraints = constraints
         self.ridges = ridges
         self.lets_stay = lets_stay  # rows whose value is missing stay at a node that was rated
         is_nominal = np.array([feature.kind is Kind.NOMINAL for feature in bins.features])
@@ -103,10 +103,12 @@ class Seeker:
             return self._random(hist, search, nodes)
         if self.is_rated:
             return self._rated(hist, search, sums)
-        if self.kept is None:
+        if self.constraints is None:
             splits = self.backend.best_splits(hist, search)
         else:
-            splits = self.kept.best_splits(self.backend, hist, self.bins, search, nodes, sums)
+            splits = self.constraints.best_splits(
+                self.backend, hist, self.bins, search, nodes, sums
+            )
             may_test = self._also_allowed(may_test, nodes)
         if not self.nominal.size:
             return Found(splits, None)
@@ -145,8 +147,8 @@ class Seeker:
 
     def _also_allowed(self, may_test: HostArray | None, nodes: HostArray) -> HostArray | None:
         """Which features may be tested, by the tree and by each node."""
-        assert self.kept is not None
-        allowed = self.kept.allowed(nodes)
+        assert self.constraints is not None
+        allowed = self.constraints.allowed(nodes)
         if allowed is None or may_test is None:
             return may_test if allowed is None else allowed
         return allowed & may_test
@@ -208,9 +210,11 @@ class Seeker:
     # One split a feature was drawn.
 
     def _random(self, hist: Hist, search: RandomSearch, nodes: HostArray) -> Found:
-        assert self.kept is None or isinstance(self.kept, KeptMeans)
+        assert self.constraints is None or isinstance(self.constraints, MeanConstraints)
         missing = self.categories.missing
-        draw = RandomSplits(self.backend, self.bins, self.channels, missing, nodes, self.kept)
+        draw = RandomSplits(
+            self.backend, self.bins, self.channels, missing, nodes, self.constraints
+        )
         score = draw.scores(hist, search)
         feature = self._first_highest(score, search)
         best = score[np.arange(len(nodes)), feature]
@@ -223,7 +227,7 @@ class Seeker:
         n_codes = self.bins.n_codes[feature[place]]
         n_children = np.full(len(place), 2)
         sums = _child_sums(slot, n_codes, n_children, cells)
-        tables = Tables(place, n_codes, n_children, slot, sums)
+        tables = TableSplits(place, n_codes, n_children, slot, sums)
         return Found(splits, tables, threshold=threshold)
 
     def _first_highest(self, score: HostArray, search: RandomSearch) -> HostArray:
@@ -328,7 +332,7 @@ class Seeker:
                 parts.append((is_in, found))
         return _put_together(parts, self.bins.n_codes[feature])
 
-    def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> Tables:
+    def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> TableSplits:
         """The tables of some nodes, by what they split; tells these where missing values go."""
         feature = splits.feature[place].astype(np.int64)
         n_codes = self.bins.n_codes[feature]
@@ -347,7 +351,7 @@ class Seeker:
         sums = _child_sums(slot, n_codes, n_children, cells)
         has_missing = (self.bins.n_codes > self.bins.n_values)[feature]
         splits.missing_slot[place] = np.where(has_missing, slot[np.cumsum(n_codes) - 1], STAY)
-        return Tables(place, n_codes, n_children, slot, sums)
+        return TableSplits(place, n_codes, n_children, slot, sums)
 
     def _to_largest(
         self,

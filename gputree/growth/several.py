@@ -8,7 +8,7 @@ from gputree.backends.whole import Boosted, Whole
 from gputree.data.bins import Bins
 from gputree.data.gradients import gradient_channels
 from gputree.growth.builder import Grown
-from gputree.growth.draft import Draft, Layout
+from gputree.growth.draft import Draft, TreeLayout
 from gputree.growth.finish import Finish, finish_boosted, finish_steps
 from gputree.runs import begins
 from gputree.tree.tree import Tree
@@ -64,5 +64,5 @@ def _joined(found: Boosted, bins: Bins) -> Grown:
         categories=found.categories,
     )
     channels = gradient_channels(0, 0, counts_rows=False, weighs=True)
-    layout = Layout(number, found.first_child, np.where(is_inner, 2, 0), number)
+    layout = TreeLayout(number, found.first_child, np.where(is_inner, 2, 0), number)
     return Grown(Draft.of(bins, channels, whole), layout, None, 0)

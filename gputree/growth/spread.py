@@ -6,7 +6,7 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
-from gputree.growth.draft import Draft, Layout
+from gputree.growth.draft import Draft, TreeLayout
 from gputree.growth.rules import NATS, mean_over, score_shift
 from gputree.shares import exponent_of
 
@@ -57,7 +57,7 @@ def _distance(channels: Channels, value: HostArray, mean: HostArray) -> HostArra
     return np.asarray(np.maximum(HOST.told(value, mean, 1.0, 1.0) - apart / NATS, 0.0))
 
 
-def _between(draft: Draft, layout: Layout, sums: HostArray, whole: HostArray) -> HostArray:
+def _between(draft: Draft, layout: TreeLayout, sums: HostArray, whole: HostArray) -> HostArray:
     """The distances of the children's means from that of their node, in the units of scores."""
     score = draft.score[layout.node]
     channels = draft.channels
@@ -80,7 +80,7 @@ def _between(draft: Draft, layout: Layout, sums: HostArray, whole: HostArray) ->
     return np.where(by_score, score, between)
 
 
-def _inner_levels(layout: Layout) -> list[HostArray]:
+def _inner_levels(layout: TreeLayout) -> list[HostArray]:
     """The inner nodes of each depth."""
     levels = []
     begin, end = 0, 1

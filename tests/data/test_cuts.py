@@ -65,7 +65,7 @@ def in_every_way(call):
         with pytest.MonkeyPatch.context() as patch:
             for module in (cut_module, array_binning, cpu_distinct, cpu_binning):
                 patch.setattr(module, "LISTED_ROWS", listed_rows)
-            patch.setattr(cut_module.Plan, "to_divide", to_divide)
+            patch.setattr(cut_module.CutSearch, "to_divide", to_divide)
             yield call()
 
 

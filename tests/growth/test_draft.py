@@ -10,7 +10,7 @@ from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY
 from gputree.growth.draft import Draft
-from gputree.growth.seek import Found, Tables
+from gputree.growth.seek import Found, TableSplits
 
 
 def feature(n_values, has_missing=False):
@@ -39,7 +39,7 @@ def note_table(growing, nodes, feature, slot, sums):
     splits = Splits(
         score=np.ones(n), feature=np.array(feature), left=np.zeros((n, 2), np.int64), **none
     )
-    tables = Tables(
+    tables = TableSplits(
         place=np.arange(n),
         n_codes=np.array([len(part) for part in slot]),
         n_children=np.array([len(part) for part in sums]),

@@ -101,7 +101,7 @@ def test_the_newest_batch_comes_first_and_the_rest_of_it_next():
     while (batch := queue.pop(10)) is not None:
         found += batch.node.tolist()
     assert found == [3, 4, 1, 2]
-    assert np.flatnonzero(queue.kept(5)).tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(queue.split_nodes(5)).tolist() == [1, 2, 3, 4]
 
 
 def test_predicting_rows_that_end_in_every_leaf_takes_little_memory(monkeypatch):

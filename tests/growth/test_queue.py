@@ -66,7 +66,7 @@ def test_an_empty_batch_is_no_batch():
     queue = FirstInFirstOut()
     queue.push(batch([]), np.zeros(0))
     assert queue.pop(5) is None
-    assert queue.kept(3).tolist() == [False, False, False]
+    assert queue.split_nodes(3).tolist() == [False, False, False]
 
 
 def test_every_node_that_came_out_is_split():
@@ -74,7 +74,7 @@ def test_every_node_that_came_out_is_split():
     queue.push(batch([0, 3]), np.zeros(2))
     queue.push(batch([4]), np.zeros(1))
     popped(queue, 1)
-    assert queue.kept(6).tolist() == [True, False, False, True, True, False]
+    assert queue.split_nodes(6).tolist() == [True, False, False, True, True, False]
 
 
 def test_a_queue_knows_how_many_sums_it_keeps():
@@ -140,7 +140,7 @@ def grown(wood, max_leaves, limit, piece):
             numbers = [child for child, _ in some]
             worth = [wood.priority(path[child]) for child in numbers]
             queue.push(batch(numbers, worth), np.array([parent for _, parent in some]))
-    return {path[node] for node in np.flatnonzero(queue.kept(len(path))).tolist()}
+    return {path[node] for node in np.flatnonzero(queue.split_nodes(len(path))).tolist()}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
@@ -183,7 +183,7 @@ def test_best_first_stops_when_there_are_enough_leaves():
     assert queue.pop(5).node.tolist() == [0]
     queue.push(batch([1, 2], [1.0, 1.0]), np.array([0, 0]))
     assert queue.pop(5) is None
-    assert queue.kept(3).tolist() == [True, False, False]
+    assert queue.split_nodes(3).tolist() == [True, False, False]
 
 
 def test_best_first_forgets_the_sums_of_batches_that_are_done():
@@ -200,4 +200,4 @@ def test_best_first_with_nothing_to_split_keeps_nothing():
     queue = BestFirst(5)
     queue.push(batch([]), np.zeros(0))
     assert queue.pop(5) is None
-    assert queue.kept(1).tolist() == [False]
+    assert queue.split_nodes(1).tolist() == [False]

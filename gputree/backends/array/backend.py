@@ -18,7 +18,14 @@ from gputree.backends.array.histogram import ArrayHist, Tallied
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.rate import rate
 from gputree.backends.array.row_split import RowScanner
-from gputree.backends.array.rows import ArrayRows, Coded, dispersed, divided, node_of_each, rows_of
+from gputree.backends.array.rows import (
+    ArrayRows,
+    CodedRows,
+    dispersed,
+    divided,
+    node_of_each,
+    rows_of,
+)
 from gputree.backends.array.split import Scanner
 from gputree.backends.contract import (
     Moves,
@@ -113,7 +120,7 @@ class ArrayBackend(Defaults):
         self, data: Array, bins: Bins, target: Target, n_each: HostArray | None = None
     ) -> ArrayRows:
         order, start, n_rows = at_roots(target, n_each)
-        coded = Coded(
+        coded = CodedRows(
             data,
             bins,
             target,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from gputree.backends.array.libraries import Library
-from gputree.backends.array.rows import ArrayRows, Coded, rows_of
+from gputree.backends.array.rows import ArrayRows, CodedRows, rows_of
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -156,7 +156,7 @@ def target_of(gradients: Gradients) -> Target:
 
 def begin(lib: Library, data: Array, bins: Bins, gradients: Gradients) -> ArrayRows:
     arrays: ArrayGradients = gradients.arrays
-    coded = Coded(
+    coded = CodedRows(
         data,
         bins,
         outline(gradients.channels, data.shape[1]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree.backends.array.libraries import Library
-from gputree.backends.array.rows import ArrayRows, Coded, rows_of
+from gputree.backends.array.rows import ArrayRows, CodedRows, rows_of
 from gputree.backends.contract import Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
@@ -23,7 +23,7 @@ CELLS_AT_ONCE = 2**18  # cells that are counted together: few calls, and 2 MiB f
 class ArrayHist:
     """Sums of the large nodes among some nodes, and the rows of the small ones."""
 
-    coded: Coded
+    coded: CodedRows
     place: HostArray  # (nodes,) index into `sums`, -1 for a node whose rows are listed
     sums: Array  # (large nodes, channels, places) int64
     listed: Array  # row numbers of the small nodes, node by node
@@ -195,7 +195,7 @@ def _count(lib: Library, index: Array, length: int, weight: Array | None) -> Arr
 
 
 def _cells(
-    lib: Library, coded: Coded, row: Array, place: Array
+    lib: Library, coded: CodedRows, row: Array, place: Array
 ) -> list[tuple[int, int, Array, Array | None]]:
     """First channel, number of channels, cell and weight of each sum to take over the rows."""
     take, channels = lib.xp.take, coded.target.channels

@@ -8,7 +8,7 @@ left child of a candidate. The cost follows the rows, not the codes.
 from typing import Any
 
 from gputree.backends.array.libraries import Library
-from gputree.backends.array.rows import Coded
+from gputree.backends.array.rows import CodedRows
 from gputree.dtypes import Array, HostArray
 from gputree.runs import begins
 
@@ -22,7 +22,7 @@ class Lines:
     a single one.
     """
 
-    def __init__(self, lib: Library, coded: Coded, row: Array, n_rows: HostArray) -> None:
+    def __init__(self, lib: Library, coded: CodedRows, row: Array, n_rows: HostArray) -> None:
         xp = lib.xp
         self._lib, self._coded = lib, coded
         self.n_rows, self.n_columns = n_rows, int(row.shape[0])

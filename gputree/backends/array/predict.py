@@ -34,7 +34,7 @@ class _Nodes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class WalkPlan:
     """Trees as they are walked, in the arrays of a library."""
 
     root: HostArray  # (trees,)
@@ -43,7 +43,7 @@ class Plan:
     may_stay: bool  # whether a step needs more than a threshold and a slot for missing values
 
     @classmethod
-    def of(cls, lib: Library, stack: Stack) -> "Plan":
+    def of(cls, lib: Library, stack: Stack) -> "WalkPlan":
         put, child, feature = lib.from_host, stack.first_child, stack.joined("feature")
         is_inner = child >= 0
         used = np.unique(feature[is_inner])
@@ -65,7 +65,9 @@ class Plan:
         return cls(stack.root, used, nodes, has_lists or bool((slot == STAY).any()))
 
 
-def walk(lib: Library, plan: Plan, n_rows: int, read: Read) -> Iterator[tuple[slice, slice, Array]]:
+def walk(
+    lib: Library, plan: WalkPlan, n_rows: int, read: Read
+) -> Iterator[tuple[slice, slice, Array]]:
     """Rows, trees and the nodes where they end, (trees, rows), block by block."""
     xp = lib.xp
     # Nobody looks at the values where no tree has a test.

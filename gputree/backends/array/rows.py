@@ -14,7 +14,7 @@ from gputree.runs import begins
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedRows:
     """Codes and channels of every row, which stay as they are while a tree grows."""
 
     code: Array  # (features, rows)
@@ -30,7 +30,7 @@ class Coded:
 class ArrayRows:
     """The rows of each node."""
 
-    coded: Coded
+    coded: CodedRows
     order: Array  # (rows inside the tree,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gputree.backends.attribution import Plan
+from gputree.backends.attribution import Quadrature
 from gputree.backends.cpu.predict import matrix_of
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.door import check_outputs, check_walk
@@ -22,7 +22,7 @@ def attribute(
     for rows in (table, background):
         if rows is not None:
             check_walk(stack, rows)
-    plan = Plan.of(stack, owner)
+    plan = Quadrature.of(stack, owner)
     n_features = int(owner.max()) + 1
     result = np.zeros((table.n_rows, n_features, stack.n_outputs))
     # One type for both: the time is spent elsewhere, and a float32 is the same number.

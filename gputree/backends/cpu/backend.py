@@ -36,7 +36,7 @@ from gputree.backends.cpu.binning import CpuValues
 from gputree.backends.cpu.distinct import NONE
 from gputree.backends.cpu.histogram import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu.lanes import Lanes
-from gputree.backends.cpu.rows import LEAST_ROWS, CpuRows, Layout, laid_out
+from gputree.backends.cpu.rows import LEAST_ROWS, CpuRows, RowLayout, laid_out
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import host_codes
@@ -148,7 +148,7 @@ class CpuBackend(Defaults):
         label_dtype = np.uint8 if n_classes <= 256 else np.int32
         return CpuRows(
             code=data,
-            layout=Layout(),
+            layout=RowLayout(),
             bins=bins,
             target=target,
             label=NONE if target.label is None else target.label.astype(label_dtype),

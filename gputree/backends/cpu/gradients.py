@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gputree.backends.cpu.distinct import NONE
-from gputree.backends.cpu.rows import CHUNK_ROWS, CpuRows, Layout
+from gputree.backends.cpu.rows import CHUNK_ROWS, CpuRows, RowLayout
 from gputree.backends.cpu.workers import Workers
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
@@ -32,7 +32,7 @@ class CpuRawScores:
     y: HostArray  # (rows,)
     weight: HostArray  # (rows,), or empty
     raw: HostArray  # (outputs, rows)
-    layout: Layout  # of all trees
+    layout: RowLayout  # of all trees
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CpuGradients:
     gradient: HostArray  # (rows,) whole numbers, wide
     hessian: HostArray  # (rows,) whole numbers, wide, or empty where each is 1
     word: HostArray  # (rows,) narrow gradient and hessian
-    layout: Layout
+    layout: RowLayout
 
 
 def raw_scores(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuRawScores:
@@ -51,7 +51,7 @@ def raw_scores(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuR
         np.ascontiguousarray(y, np.float64),
         NO_FLOATS if weight is None else np.ascontiguousarray(weight, np.float64),
         np.array(start, np.float64, order="C"),
-        Layout(is_shared=True),
+        RowLayout(is_shared=True),
     )
 
 

@@ -76,7 +76,7 @@ def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedTrees:
     """Neighbouring trees that only compare with thresholds."""
 
     first_tree: int
@@ -117,11 +117,13 @@ class Walked:
 
 
 # Kept as long as the stack is, since a model predicts many times.
-_PACKED: WeakKeyDictionary[Stack, list[Coded | Walked]] = WeakKeyDictionary()
+_PACKED: WeakKeyDictionary[Stack, list[CodedTrees | Walked]] = WeakKeyDictionary()
 _NEEDS_VALUES: WeakKeyDictionary[Tree, bool] = WeakKeyDictionary()
 
 
-def _parts(stack: Stack, table: Table) -> Iterator[tuple[Coded | Walked, HostArray, HostArray]]:
+def _parts(
+    stack: Stack, table: Table
+) -> Iterator[tuple[CodedTrees | Walked, HostArray, HostArray]]:
     """The parts of a stack, and the values they are about to see."""
     check_walk(stack, table)
     if stack not in _PACKED:
@@ -138,7 +140,7 @@ def _parts(stack: Stack, table: Table) -> Iterator[tuple[Coded | Walked, HostArr
 def _run(
     workers: Workers,
     kernels: tuple[Any, Any],
-    part: Coded | Walked,
+    part: CodedTrees | Walked,
     matrix: HostArray,
     place: HostArray,
     *args: Any,
@@ -177,7 +179,7 @@ def _needs_values(tree: Tree) -> bool:
     return found
 
 
-def _pack(stack: Stack) -> Iterator[Coded | Walked]:
+def _pack(stack: Stack) -> Iterator[CodedTrees | Walked]:
     """Parts in the order of the trees."""
     is_walked = np.array([_needs_values(tree) for tree in stack.trees])
     bounds = [0, *(1 + np.flatnonzero(is_walked[1:] != is_walked[:-1])), stack.n_trees]
@@ -198,7 +200,7 @@ def _walked(stack: Stack, first: int, last: int) -> Walked:
     return Walked(first, root - root[0], feature, (*others, own, *lists))
 
 
-def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
+def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]:
     """Words of some trees; in two parts, if one has too many thresholds."""
     trees = stack.trees[first:last]
     feature, threshold, slot, child = (
@@ -245,7 +247,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[Coded | Walked]:
     cut = np.full(int((1 << n_steps).sum()), np.inf)
     cut[(first_cut[place] + number[by_cut].astype(np.int64))[is_new]] = threshold[by_cut[is_new]]
     own = np.searchsorted(used, column_key // 2)
-    yield Coded(
+    yield CodedTrees(
         first,
         root,
         word,

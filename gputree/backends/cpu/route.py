@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from gputree.backends.contract import Moves
-from gputree.backends.cpu.rows import CpuRows, Layout, chunks, running, with_lists
+from gputree.backends.cpu.rows import CpuRows, RowLayout, chunks, running, with_lists
 from gputree.backends.cpu.workers import Workers
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import route
@@ -116,7 +116,7 @@ def dispersed(
     route.append(row, node, begin + n_kept, order)
     # A layout that is still to be made has the rows of those who ask first.
     is_shared = rows.layout.is_made or len(order) == len(rows.order)
-    rows = replace(rows, layout=rows.layout if is_shared else Layout())
+    rows = replace(rows, layout=rows.layout if is_shared else RowLayout())
     return with_lists(rows, order, np.arange(n_nodes), begin, n_rows)
 
 

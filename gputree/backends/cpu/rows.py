@@ -17,7 +17,7 @@ CHUNK_ROWS = 16_384  # rows that one thread routes at a time
 LEAST_ROWS = 8_192  # fewer rows are not worth another thread
 
 
-class Layout:
+class RowLayout:
     """Codes by row, in the order the rows had when small nodes first asked for them.
 
     From then on the rows of a node lie near each other, however far apart they are in the table.
@@ -65,7 +65,7 @@ class CpuRows:
     """The rows of each node, one node after another."""
 
     code: HostArray  # (features, rows)
-    layout: Layout
+    layout: RowLayout
     bins: Bins
     target: Target
     label: HostArray  # (rows,), or empty for a regression

@@ -9,7 +9,14 @@ import numpy as np
 from gputree.backends.contract import Moves
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import route_table
-from gputree.backends.cuda.rows import CudaData, CudaRows, Ways, way_counts, ways_of, with_children
+from gputree.backends.cuda.rows import (
+    CudaData,
+    CudaRows,
+    Destinations,
+    way_counts,
+    ways_of,
+    with_children,
+)
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.cuda import route
 from gputree.kernels.cuda.gpu import WARP
@@ -141,7 +148,7 @@ def codes_in(data: CudaData) -> Codes:
 
 
 def _sides(
-    launches: Launches, chosen: Chosen, ways: Ways, table: HostArray, n_rows: HostArray
+    launches: Launches, chosen: Chosen, ways: Destinations, table: HostArray, n_rows: HostArray
 ) -> HostArray:
     """How many rows take each way where two sides are all there are: the tiles tell."""
     own_move = table.reshape(-1, route.TILE_COLUMNS)[:, route.MOVE]
@@ -157,7 +164,7 @@ def _count_ways(
     rows: CudaRows,
     codes: Codes,
     tests: HostArray,
-    ways: Ways,
+    ways: Destinations,
     table: HostArray,
 ) -> HostArray:
     """How many rows take each way."""

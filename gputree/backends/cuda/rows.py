@@ -138,7 +138,7 @@ def _limbs(launches: Launches, amounts: list[HostArray], planes: Planes, n_rows:
 
 
 @dataclass(frozen=True)
-class Ways:
+class Destinations:
     """Where rows of moving nodes may go: to each child, and last of all nowhere."""
 
     numbers: HostArray  # (codes of the tested features,) by which rows are sorted
@@ -160,7 +160,7 @@ class Ways:
         return np.add.reduceat(np.where(self.number >> bit & 1, 0, n_rows), self.first)
 
 
-def ways_of(moves: Moves) -> Ways:
+def ways_of(moves: Moves) -> Destinations:
     """The ways of some moves; rows that stay have a number above those of all children."""
     n_ways, above = moves.n_children + 1, int(moves.n_children.max())
     stays = moves.table == STAY
@@ -168,7 +168,9 @@ def ways_of(moves: Moves) -> Ways:
     first = begins(n_ways)
     number = within(n_ways)
     number[first + moves.n_children] = above
-    return Ways(numbers.astype(np.uint16), number, first, int(numbers.max()).bit_length() or 1)
+    return Destinations(
+        numbers.astype(np.uint16), number, first, int(numbers.max()).bit_length() or 1
+    )
 
 
 def way_counts(moves: Moves, n_moving: HostArray) -> HostArray | None:
@@ -181,7 +183,7 @@ def way_counts(moves: Moves, n_moving: HostArray) -> HostArray | None:
 
 
 def with_children(
-    rows: CudaRows, moves: Moves, ways: Ways, n_found: HostArray, order: Array
+    rows: CudaRows, moves: Moves, ways: Destinations, n_found: HostArray, order: Array
 ) -> CudaRows:
     """The rows with a list for each child in the place of its parent's, which keeps the rest."""
     children = moves.children
