@@ -52,7 +52,7 @@ from a folder of Parquet files (`--data`).
 
 - **The same budget for all**: the number of trees, the rate, and leaves or depth. All else is each
   library's own default, gputree's too. Two of gputree's were set after a first look at some of
-  these tables, both to what LightGBM does: the curvature of more than two classes, and no added
+  these tables, both to what LightGBM does: the hessian of more than two classes, and no added
   ridge for up to four categories.
 - **The same rows for all**: each of {seeds} seeds holds out another fifth of the rows. Tables with
   more than {rows:,} rows are cut to so many, drawn once.

@@ -87,6 +87,7 @@ MAY_IMPORT = {
         *("gputree.fit", "gputree.kernels.losses", "gputree.sampling", "gputree.progress"),
     },
     "gputree.boosting.model": BOOSTED,
+    "gputree.boosting.recipe": BOOSTED,
     "gputree.boosting.run": BOOSTED,
     "gputree.boosting.gradient": BOOSTED,
     "gputree.boosting.gradient_regressor": BOOSTED,

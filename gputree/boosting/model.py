@@ -1,7 +1,6 @@
 """What both kinds of gradient boosting share: rounds, early stopping, predictions, storing."""
 
 import copy
-import math
 import time
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -13,7 +12,8 @@ from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
-from gputree.boosting.rounds import Objective, Recipe, Rounds
+from gputree.boosting.recipe import recipe_of
+from gputree.boosting.rounds import Objective, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, places
 from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.boosting.watch import has_ended
@@ -29,22 +29,16 @@ from gputree.ensembles.members import Member
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked
-from gputree.estimators.constraints import read_constraints
 from gputree.estimators.growing import Growing
 from gputree.estimators.model_file import read_outputs
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import Plan
-from gputree.growth.constraints import Constraints
-from gputree.growth.finish import Finish
 from gputree.kernels.losses import Link, Loss
 from gputree.prediction import sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
 MOST_ROWS = 2**30  # sums of gradients have 31 bits, and every row needs some of them
-CATEGORY_RIDGE = (
-    10.0  # groups of many categories are chosen from many, and need more to be believed
-)
 
 
 class GradientBoosting(Recursion, Stopping):
@@ -118,6 +112,19 @@ class GradientBoosting(Recursion, Stopping):
         self._check_parameters()
         self._check_number()
         check_other_rows(X_val, y_val, sample_weight_val)
+        run = self._new_run(X, y, sample_weight)
+        run.patience = self._patience(len(run.target), X_val is not None)
+        if X_val is not None:
+            run.stem._keep_columns(X, run.growing.dataset)
+            table = self._read_other(X_val, run.stem)
+            other = self._validation_target(y_val, table.n_rows, run.learned)
+            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
+            run.validation = table, other, counted(weight_val, other)
+            run.X, run.is_weighted = X_val, sample_weight_val is not None
+        return self._run(run, X, callbacks, start)
+
+    def _new_run(self, X: Any, y: Any, sample_weight: Any) -> BoostRun:
+        """A run on the rows of X, before it is known who watches it."""
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         dataset, weight = stem._read(X, sample_weight)
@@ -132,21 +139,13 @@ class GradientBoosting(Recursion, Stopping):
         run = self._begin(growing, stem)
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
-        run.patience = self._patience(dataset.n_rows, X_val is not None)
-        run.given, run.X = (X, given), X if X_val is None else X_val
-        run.is_weighted = (weight if X_val is None else sample_weight_val) is not None
+        run.given, run.X, run.is_weighted = (X, given), X, weight is not None
         run.trees_a_step = self._n_outputs(learned)
         run.learned |= learned
         self._check_warm(learned)
         run.own = self._own_loss(learned)
         run.named = self._loss_of(target, counted(weight, target), learned)
-        if X_val is not None:
-            stem._keep_columns(X, dataset)
-            table = self._read_other(X_val, stem)
-            other = self._validation_target(y_val, table.n_rows, learned)
-            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
-            run.validation = table, other, counted(weight_val, other)
-        return self._run(run, X, callbacks, start)
+        return run
 
     def _read_other(self, X: Any, stem: TreeEstimator) -> Table:
         """Other rows of the columns that the stem has read."""
@@ -348,65 +347,6 @@ class GradientBoosting(Recursion, Stopping):
                     "to begin anew"
                 )
 
-    def _recipe(self, run: Run, inside: HostArray | None = None) -> Recipe:
-        assert isinstance(run, BoostRun)
-        assert run.named is not None
-        growing = run.growing
-        # G / (b H + ridge) is 1 / b of G / (H + ridge / b): kernels need not know of the bend.
-        bend = run.named.bend
-        return Recipe(
-            learning_rate=float(self.learning_rate) / bend,
-            most_step=run.named.most_step,
-            weight_exponent=run.weight_exponent,
-            max_depth=self.max_depth,
-            max_leaves=self.max_leaf_nodes,
-            min_rows_split=growing.rules.min_rows_split,
-            min_rows_leaf=self.min_samples_leaf,
-            min_child_weight=run.weighed(float(self.min_child_weight) / bend),
-            min_gain=self._min_gain(run, inside) * bend,
-            ridge=run.weighed(float(self.l2_regularization) / bend),
-            category_ridge=run.weighed(CATEGORY_RIDGE / bend),
-            min_rows_category=growing.rules.min_category,
-            most_whole=growing.rules.most_whole,
-            row_share=float(self.subsample),
-            column_share=float(self.colsample_bytree),
-            n_drawn=growing.rules.n_drawn,
-            constraints=self._constraints(run),
-            seed=run.seed,
-            missing=self.missing,
-            budget=growing.budget,
-            finish=Finish(None, missing=self.missing, is_by_codes=True),
-        )
-
-    def _min_gain(self, run: BoostRun, inside: HostArray | None) -> float:
-        """What a split must gain, in the units of the weights of rows."""
-        least = run.weighed(float(self.min_split_gain))
-        if not self.min_impurity_decrease:
-            return least
-        weight = counted(run.weight, run.target)
-        # The order of the rows must not change a sum of floats, which fsum does not round.
-        total = math.fsum((weight if inside is None else weight[inside]).tolist())
-        return max(least, float(self.min_impurity_decrease) * total * float(self.subsample))
-
-    def _constraints(self, run: Run) -> Constraints | None:
-        assert isinstance(run, BoostRun)
-        assert run.named is not None
-        dataset = run.growing.dataset
-        ways, groups = self.monotonic_cst, self.interaction_cst
-        found = read_constraints(ways, groups, dataset, type(self).__name__)
-        if found is None or not found.monotone.any():
-            return found
-        if run.trees_a_step > 1:
-            raise ValueError(
-                "monotonic constraints are not supported for multiclass classification: "
-                "probabilities of several classes cannot all rise; use two classes"
-            )
-        if run.named.refine is not None:
-            raise ValueError(
-                "monotonic_cst bounds leaves, and this loss takes quantiles for them; use another"
-            )
-        return found
-
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
         assert isinstance(run, BoostRun)
         assert run.named is not None
@@ -430,7 +370,7 @@ class GradientBoosting(Recursion, Stopping):
             run.weight,
             raw,
             self._objective(run),
-            self._recipe(run, inside),
+            recipe_of(self, run, inside),
             named.refine,
             inside,
             None if order is None else places(order, len(y)),

@@ -163,7 +163,7 @@ def test_any_small_table(seed, n_rows, n_features, max_leaves):
 @pytest.mark.parametrize(
     "rules",
     [
-        {"ridge": 9e5, "level_ridge": 9e6, "min_category": 2 * 10**7, "most_whole": 32},
+        {"ridge": 9e5, "category_ridge": 9e6, "min_category": 2 * 10**7, "most_whole": 32},
         {"missing": "category"},
         {"n_drawn": 2, "seed": 4, "min_category": 10**7},
         {"columns": np.array([True, False, False, True, True, False])},

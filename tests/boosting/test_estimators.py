@@ -210,7 +210,7 @@ def test_categories_and_missing_values_tell_what_numbers_do_not():
     assert np.isfinite(model.predict(pd.DataFrame({"level": ["never seen"], "x": [None]}))).all()
 
 
-@pytest.mark.parametrize("n_levels", [2, 5])
+@pytest.mark.parametrize("n_categories", [2, 5])
 def test_only_groups_of_many_categories_need_more_proof_than_thresholds(n_categories):
     # The category and the number tell the same; ties go to the first column.
     rng = np.random.default_rng(0)

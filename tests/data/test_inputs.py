@@ -575,7 +575,7 @@ def test_categories_of_a_polars_categorical_are_those_present_in_sorted_order():
 
 
 @pytest.mark.parametrize(
-    ("values", "levels", "scalar"),
+    ("values", "categories", "scalar"),
     [
         ([2, 1, None], (1, 2), int),
         ([2.5, 1.5, None], (1.5, 2.5), float),
@@ -661,7 +661,7 @@ def test_columns_are_flagged_by_index_mask_or_name(flagged):
 
 
 @pytest.mark.parametrize(
-    ("values", "levels", "numbers"),
+    ("values", "categories", "numbers"),
     [
         ([3, 1, 3], (1, 3), [1, 0, 1]),
         ([2**63 - 1, 2**63 - 2], (2**63 - 2, 2**63 - 1), [1, 0]),
@@ -738,7 +738,7 @@ def test_values_that_cannot_be_categories_are_refused():
         read_table(X, categorical_features=["a"])
 
 
-@pytest.mark.parametrize("n_levels", [MAX_BINS, MAX_BINS + 1])
+@pytest.mark.parametrize("n_categories", [MAX_BINS, MAX_BINS + 1])
 @pytest.mark.parametrize("declared", [True, False])
 def test_categories_are_limited_by_the_codes(n_categories, declared):
     values = np.arange(n_categories)
@@ -975,7 +975,7 @@ def test_categories_of_numbers_are_numbers_where_the_column_had_them():
     assert_array_equal(column.values, np.array([3.0, np.nan, 1.0]), strict=True)
 
 
-@pytest.mark.parametrize("levels", [True, False])
+@pytest.mark.parametrize("categories", [True, False])
 def test_times_are_refused_after_fit(categories):
     schema = fitted([[1]], categorical_features=[categories])
     with pytest.raises(ValueError, match=r"'x0' \(position 0\) has dtype datetime64.* is a time"):

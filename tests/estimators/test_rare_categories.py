@@ -116,7 +116,7 @@ def test_nodes_too_small_for_any_category_are_not_searched_and_lose_nothing(shar
         searched.append(len(place))
         return split_categories(self, hist, place, feature)
 
-    monkeypatch.setattr(Seeker, "_split_levels", counted)
+    monkeypatch.setattr(Seeker, "_split_categories", counted)
     quick = DecisionTreeRegressor(backend="numpy").fit(X, y)
     n_quick = sum(searched)
     monkeypatch.setattr(Seeker, "_may_divide", lambda self, sums: np.ones((len(sums), 1), bool))

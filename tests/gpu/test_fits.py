@@ -186,7 +186,7 @@ BOOSTED = {
     "squared": {"loss": losses.SQUARED, "ridge": 0.5},
     "huber": {"loss": replace(losses.HUBER, constant=1.5), "weighs": True},
     "logistic": LOGISTIC,
-    "logistic, some rows": {**LOGISTIC, "row_share": 0.6, "ridge": 1.0, "level_ridge": 2.0},
+    "logistic, some rows": {**LOGISTIC, "row_share": 0.6, "ridge": 1.0, "category_ridge": 2.0},
     "logistic, weights": {**LOGISTIC, "weighs": True},
     "logistic, weights, rows counted": {**LOGISTIC, "weighs": True, "min_rows_leaf": 5},
     "logistic, leaves by worth": {**LOGISTIC, "max_leaves": 4, "n_drawn": 2},

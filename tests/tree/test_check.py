@@ -269,7 +269,7 @@ def test_a_list_of_categories_or_a_surrogate_that_breaks_a_rule_is_named(name, a
         check_tree(with_node(name, at, entry, many), MIXED)
 
 
-@pytest.mark.parametrize("n_levels", [[None, 2], [None, 4], [3, 3], [None, None]])
+@pytest.mark.parametrize("n_categories", [[None, 2], [None, 4], [3, 3], [None, None]])
 def test_lists_for_another_number_of_categories_are_refused(n_categories):
     with pytest.raises(ModelFileError):
         check_tree(Tree(**many()), n_categories)

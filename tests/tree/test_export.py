@@ -291,7 +291,7 @@ def with_surrogates(missing_slot=1):
 
 
 def test_surrogates_are_listed_below_the_first_branch_of_their_node():
-    shown = {"levels": (None, None, COLOURS), "names": ("a", "b", "colour")}
+    shown = {"categories": (None, None, COLOURS), "names": ("a", "b", "colour")}
     assert text(with_surrogates(), show_surrogates=True, **shown).splitlines() == [
         "b <= 0.50: leaf 1",
         "    surrogate: a <= 0.80 goes left (agreement 96.0%)",
@@ -307,7 +307,7 @@ def test_surrogates_are_listed_below_the_first_branch_of_their_node():
 
 
 def test_where_surrogates_decide_no_branch_is_marked():
-    shown = {"levels": (None, None, COLOURS), "names": ("a", "b", "colour")}
+    shown = {"categories": (None, None, COLOURS), "names": ("a", "b", "colour")}
     assert text(with_surrogates(), has_missing=(True,) * 3, **shown) == text(tree())
     lines = text(with_surrogates(STAY), show_surrogates=True, **shown).splitlines()
     assert lines[3] == "    otherwise: ends here"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.dtypes import MISSING_LEVEL, STAY
+from gputree.dtypes import MISSING_CATEGORY, STAY
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Tree
 from gputree.tree.walk import slots_of, spread, stopping, walk_on
@@ -69,8 +69,8 @@ def test_values_up_to_the_threshold_go_to_the_low_slot():
 
 
 def test_level_numbers_are_compared_or_looked_up():
-    assert slots(tree(), [0, 1, 2, MISSING_LEVEL], 0.5) == [0, 1, 1, STAY]
-    assert slots(tree(), [0, 1, 2, 3, MISSING_LEVEL], start=0) == [0, 1, STAY, 0, STAY]
+    assert slots(tree(), [0, 1, 2, MISSING_CATEGORY], 0.5) == [0, 1, 1, STAY]
+    assert slots(tree(), [0, 1, 2, 3, MISSING_CATEGORY], start=0) == [0, 1, STAY, 0, STAY]
 
 
 # Surrogates
@@ -97,18 +97,18 @@ def test_backends_stop_where_there_are_surrogates():
     ],
 )
 def test_the_first_surrogate_that_knows_decides_and_then_the_larger_child(x, z, leaf):
-    read = reader([x], [MISSING_LEVEL], [z])
+    read = reader([x], [MISSING_CATEGORY], [z])
     assert walk_on(tree(), np.zeros(1, np.int64), read).tolist() == [leaf]
 
 
 def test_rows_walk_on_from_the_node_where_each_of_them_stopped():
-    read = reader([0.0, 3.0, NAN], [MISSING_LEVEL, 0, 2], [NAN, NAN, 6.0])
+    read = reader([0.0, 3.0, NAN], [MISSING_CATEGORY, 0, 2], [NAN, NAN, 6.0])
     assert walk_on(tree(), np.array([0, 2, 0]), read).tolist() == [3, 2, 4]
 
 
 def test_rows_stay_where_nothing_knows():
     tied = tree(missing_slot=[STAY, 1, 0, 0, 0])
-    read = reader([NAN], [MISSING_LEVEL], [NAN])
+    read = reader([NAN], [MISSING_CATEGORY], [NAN])
     assert walk_on(tied, np.zeros(1, np.int64), read).tolist() == [0]
 
 
@@ -136,14 +136,14 @@ def shares(made, *row):
 
 
 def test_a_row_goes_down_every_branch_by_the_weights_of_the_children():
-    assert shares(tree(), 0.0, MISSING_LEVEL, NAN) == {3: 0.6, 2: 0.4}
-    found = shares(tree(), NAN, MISSING_LEVEL, NAN)
+    assert shares(tree(), 0.0, MISSING_CATEGORY, NAN) == {3: 0.6, 2: 0.4}
+    found = shares(tree(), NAN, MISSING_CATEGORY, NAN)
     assert found == pytest.approx({2: 0.4, 3: 0.6 * 0.25, 4: 0.6 * 0.75})
 
 
 def test_an_empty_child_takes_no_share():
     made = tree(weight=[6.0, 6.0, 0.0, 1.5, 4.5])
-    assert shares(made, 0.0, MISSING_LEVEL, NAN) == {3: 1.0}
+    assert shares(made, 0.0, MISSING_CATEGORY, NAN) == {3: 1.0}
 
 
 def one_row(made, node, row):
@@ -153,7 +153,7 @@ def one_row(made, node, row):
     n, first = int(made.n_children[node]), int(made.first_child[node])
     feature = int(made.feature[node])
     if made.category_start[node] >= 0:
-        slot = STAY if row[feature] == MISSING_LEVEL else int(made.slots(node, 4)[row[feature]])
+        slot = STAY if row[feature] == MISSING_CATEGORY else int(made.slots(node, 4)[row[feature]])
     else:
         slot = STAY if np.isnan(row[feature]) else int(row[feature] > made.threshold[node])
     if slot != STAY:
@@ -173,7 +173,7 @@ def test_many_rows_are_divided_as_each_would_be(seed):
     x = np.where(rng.random(20) < 0.5, NAN, rng.integers(0, 5, 20))
     colour = rng.integers(-1, 4, 20)
     # Rows come from the node where the backend left them: the first that cannot tell.
-    blind = [made.slots(0, 4)[level] == STAY or level == MISSING_LEVEL for level in colour]
+    blind = [made.slots(0, 4)[level] == STAY or level == MISSING_CATEGORY for level in colour]
     node = np.where(blind, 0, np.where((colour == 0) | (colour == 3), 1, 2))
     stops = np.array(blind) | ((node == 1) & np.isnan(x))
     x, colour, node = x[stops], colour[stops], node[stops]

@@ -176,6 +176,6 @@ def others() -> Iterator[Case]:
     walks = {"leaves_of": predict.make_leaves_of, "sum_leaves": predict.make_sum_leaves}
     for value, has_categories in product(("f4", "f8"), (False, True)):
         for verb, make in walks.items():
-            name = f"{verb} {value} {'levels' if has_categories else 'thresholds'}"
+            name = f"{verb} {value} {'categories' if has_categories else 'thresholds'}"
             kernel = make(has_categories, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})

@@ -1,0 +1,78 @@
+"""From the parameters of a boosted model to the recipe of its trees."""
+
+import math
+from typing import TYPE_CHECKING
+
+from gputree.boosting.rounds import Recipe
+from gputree.boosting.run import BoostRun, counted
+from gputree.dtypes import HostArray
+from gputree.estimators.constraints import read_constraints
+from gputree.growth.constraints import Constraints
+from gputree.growth.finish import Finish
+
+if TYPE_CHECKING:
+    from gputree.boosting.model import GradientBoosting
+
+# Groups of many categories are chosen from many, and need more to be believed.
+CATEGORY_RIDGE = 10.0
+
+
+def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None) -> Recipe:
+    """How the trees of a run are grown; `inside` are the rows that are not held out."""
+    assert run.named is not None
+    growing = run.growing
+    # G / (b H + ridge) is 1 / b of G / (H + ridge / b): kernels need not know of the bend.
+    bend = run.named.bend
+    return Recipe(
+        learning_rate=float(model.learning_rate) / bend,
+        most_step=run.named.most_step,
+        weight_exponent=run.weight_exponent,
+        max_depth=model.max_depth,
+        max_leaves=model.max_leaf_nodes,
+        min_rows_split=growing.rules.min_rows_split,
+        min_rows_leaf=model.min_samples_leaf,
+        min_child_weight=run.weighed(float(model.min_child_weight) / bend),
+        min_gain=_min_gain(model, run, inside) * bend,
+        ridge=run.weighed(float(model.l2_regularization) / bend),
+        category_ridge=run.weighed(CATEGORY_RIDGE / bend),
+        min_rows_category=growing.rules.min_category,
+        most_whole=growing.rules.most_whole,
+        row_share=float(model.subsample),
+        column_share=float(model.colsample_bytree),
+        n_drawn=growing.rules.n_drawn,
+        constraints=_constraints(model, run),
+        seed=run.seed,
+        missing=model.missing,
+        budget=growing.budget,
+        finish=Finish(None, missing=model.missing, is_by_codes=True),
+    )
+
+
+def _min_gain(model: "GradientBoosting", run: BoostRun, inside: HostArray | None) -> float:
+    """What a split must gain, in the units of the weights of rows."""
+    least = run.weighed(float(model.min_split_gain))
+    if not model.min_impurity_decrease:
+        return least
+    weight = counted(run.weight, run.target)
+    # The order of the rows must not change a sum of floats, which fsum does not round.
+    total = math.fsum((weight if inside is None else weight[inside]).tolist())
+    return max(least, float(model.min_impurity_decrease) * total * float(model.subsample))
+
+
+def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None:
+    assert run.named is not None
+    dataset = run.growing.dataset
+    ways, groups = model.monotonic_cst, model.interaction_cst
+    found = read_constraints(ways, groups, dataset, type(model).__name__)
+    if found is None or not found.monotone.any():
+        return found
+    if run.trees_a_step > 1:
+        raise ValueError(
+            "monotonic constraints are not supported for multiclass classification: "
+            "probabilities of several classes cannot all rise; use two classes"
+        )
+    if run.named.refine is not None:
+        raise ValueError(
+            "monotonic_cst bounds leaves, and this loss takes quantiles for them; use another"
+        )
+    return found
