@@ -27,6 +27,12 @@ def score(
     return np.asarray(of_arrays(left, total, left_weight, weight, len(total)))
 
 
+def penalty(sums: HostArray, ridge: float) -> HostArray:
+    """What a ridge takes from the gain of any split of nodes of such weights and gradients."""
+    weight, gradient = sums[:, 0].astype(np.float64), sums[:, 1].astype(np.float64)
+    return np.asarray(HOST.penalty(gradient, weight, ridge))
+
+
 def branch_bits(weight: HostArray, whole: HostArray) -> HostArray:
     """Weight times the bits that tell of a row that it took this branch."""
     some = weight > 0.0

@@ -3,6 +3,8 @@
 A run has `n[i]` members; together they are numbered from 0 on.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from gputree.dtypes import HostArray
@@ -35,3 +37,9 @@ def first_largest(values: HostArray, n: HostArray) -> HostArray:
     begin = begins(n)
     is_largest = values == np.repeat(np.maximum.reduceat(values, begin), n)
     return np.asarray(np.minimum.reduceat(np.where(is_largest, within(n), len(values)), begin))
+
+
+def pieces(size: HostArray, most: int) -> list[slice]:
+    """Items of such sizes in pieces that are not much larger than `most` together."""
+    bound = np.flatnonzero(np.diff(np.cumsum(size) // most, prepend=0)).tolist()
+    return [slice(a, b) for a, b in pairwise([0, *bound, len(size)]) if b > a]

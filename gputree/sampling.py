@@ -29,8 +29,8 @@ def root_key(seed: int | HostArray, tree: int | HostArray = 0) -> HostArray:
     return mix(mix(seeds, np.uint64(0)), np.asarray(tree, np.uint64))
 
 
-def child_keys(parent: HostArray, slot: int) -> HostArray:
-    """The keys of the children with one slot number."""
+def child_keys(parent: HostArray, slot: HostArray | int) -> HostArray:
+    """The keys of children, from those of their parents and the slot of each, or of all."""
     return mix(parent, np.uint64(slot))
 
 

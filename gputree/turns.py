@@ -5,6 +5,10 @@ Knows numbers of nodes and what their splits are worth; must not know sums or ro
 
 import heapq
 
+import numpy as np
+
+from gputree.dtypes import HostArray
+
 
 class Turns:
     """The node of highest worth comes first, and of equal ones the first to arrive.
@@ -56,6 +60,12 @@ class Turns:
             for child in self._children[node]:
                 heapq.heappush(heap, (-self._worth[child], arrivals, child))
                 arrivals += 1
+        return found
+
+    def had_turn(self, n_nodes: int) -> HostArray:
+        """Which of so many nodes had their turn."""
+        found = np.zeros(n_nodes, np.bool_)
+        found[np.array(self.settled, np.int64)] = True
         return found
 
     @property

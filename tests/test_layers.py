@@ -58,12 +58,13 @@ MAY_IMPORT = {
     "gputree.backends": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree.tree", "gputree.tree.stack", "gputree.tree.walk"),
-        *("gputree.kernels", "gputree.formulas", "gputree.sampling"),
+        *("gputree.kernels", "gputree.formulas", "gputree.nodes", "gputree.sampling"),
     },
     "gputree.growth": {
         *FOUNDATION,
-        *("gputree.backends.contract", "gputree.backends.whole", "gputree.data", "gputree.tree"),
-        *("gputree.formulas", "gputree.kernels.criteria", "gputree.sampling"),
+        *("gputree.backends.contract", "gputree.backends.candidates", "gputree.backends.whole"),
+        *("gputree.data", "gputree.tree", "gputree.nodes", "gputree.sampling"),
+        *("gputree.formulas", "gputree.kernels.criteria"),
     },
     "gputree.explain": {
         *FOUNDATION,

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gputree import formulas
+from gputree.backends.candidates import first_best, missing_slots, scores, trimmed
 from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
@@ -158,8 +158,7 @@ def _subset(
     score, is_left, side = search.best()
     left = np.where(is_left[:, :, None], known, 0).sum(axis=1)
     right = known.sum(axis=1) - left
-    right_is_larger = channels.rows_of(left) <= channels.rows_of(right)
-    missing_slot = np.where(channels.weight_of(missing) == 0, right_is_larger, 1 - side)
+    missing_slot = missing_slots(channels, left, right, missing, side)
     branches = np.stack([left, right], axis=1)
     return _Outcome(score, np.where(is_left, 0, 1), missing_slot, branches, search.is_heuristic)
 
@@ -268,8 +267,7 @@ class _Search:
         if self.channels.weight_of(self.missing).any():
             with_missing = self._of(np.arange(len(score)))
             other, other_left = getattr(with_missing, f"_{method}")(self.missing)
-            with np.errstate(invalid="ignore"):
-                wins = np.isfinite(other) & ~(HOST.trim(other) <= HOST.trim(score))
+            wins = trimmed(other) > trimmed(score)
             wins &= self.channels.weight_of(self.missing) > 0
             score, side = np.where(wins, other, score), np.where(wins, 1, 0)
             is_left = np.where(wins[:, None], other_left, is_left)
@@ -362,8 +360,7 @@ class _Search:
             if best is None:
                 best = found, is_left
                 continue
-            with np.errstate(invalid="ignore"):
-                wins = np.isfinite(found) & ~(HOST.trim(found) <= HOST.trim(best[0]))
+            wins = trimmed(found) > trimmed(best[0])
             best = np.where(wins, found, best[0]), np.where(wins[:, None], is_left, best[1])
         assert best is not None
         return best
@@ -396,8 +393,7 @@ class _Search:
             left = np.where(moves[:, None], left + own[nodes, at], left)
             is_open[nodes[moves], at[moves]] = False
             taken[nodes[moves], at[moves]] = True
-            with np.errstate(invalid="ignore"):
-                wins = moves & np.isfinite(found) & ~(HOST.trim(found) <= HOST.trim(score))
+            wins = moves & (trimmed(found) > trimmed(score))
             score = np.where(wins, found, score)
             best = np.where(wins[:, None], taken, best)
         is_left = np.zeros_like(best)
@@ -405,36 +401,9 @@ class _Search:
         return score, is_left
 
     def _first_best(
-        self, left: HostArray, total: HostArray, is_candidate: HostArray | None = None
+        self, left: HostArray, total: HostArray, is_candidate: HostArray | bool = True
     ) -> tuple[HostArray, HostArray]:
         """The best score among sums of child 0, (nodes, candidates, channels), and its place."""
-        channels, rules = self.channels, self.rules
-        part, whole = channels.weight_of(left), channels.weight_of(total)[:, None]
-        rows, all_rows = channels.rows_of(left), channels.rows_of(total)[:, None]
-        least = max(1, rules.min_weight)
-        allowed = (part >= least) & (whole - part >= least)
-        allowed &= (rows >= rules.min_rows) & (all_rows - rows >= rules.min_rows)
-        if is_candidate is not None:
-            allowed &= is_candidate
-        score = np.full(allowed.shape, NO_SPLIT)
-        node, at = np.nonzero(allowed)
-        score[node, at] = self._score(left[node, at], total[node])
-        with np.errstate(invalid="ignore"):
-            trimmed = np.where(allowed, HOST.trim(score), NO_SPLIT)
-        best = np.argmax(trimmed, axis=1)
+        score = scores(self.channels, left, total[:, None], self.rules, is_candidate)
+        best = first_best(score)
         return score[np.arange(len(best)), best], best
-
-    def _score(self, left: HostArray, total: HostArray) -> HostArray:
-        channels = self.channels
-        lefts, totals = (
-            [
-                sums[:, channels.scored.start + c].astype(np.float64) * unit
-                for c, unit in enumerate(channels.units)
-            ]
-            for sums in (left, total)
-        )
-        part, whole = (channels.weight_of(sums).astype(np.float64) for sums in (left, total))
-        ridge = self.rules.ridge
-        return formulas.score(
-            self.rules.criterion, lefts, totals, part + ridge, whole + 2.0 * ridge
-        )

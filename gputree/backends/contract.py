@@ -24,13 +24,13 @@ formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
+from gputree.backends.whole import Boosted, BoostRules, FeatureCategories, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -80,6 +80,19 @@ class CategoryRules:
     min_category: int = 1
 
 
+def categories_by_feature(
+    bins: Bins, categories: Sequence[tuple[CategoryRules, HostArray]]
+) -> FeatureCategories:
+    """Rules for categories, each with the features that go by them, as a table of all features."""
+    n_categories = bins.n_values.copy()
+    min_category, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
+    for rules, is_alike in categories:
+        if rules.missing == "category":
+            n_categories[is_alike] = bins.n_codes[is_alike]
+        min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+    return FeatureCategories(n_categories, min_category, ridge)
+
+
 @dataclass(frozen=True)
 class Search:
     """What a split must satisfy, and which features each node may use."""
@@ -98,6 +111,10 @@ class Search:
     # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
     categories: Sequence[tuple[CategoryRules, HostArray]] = ()
     is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
+
+    def of_nodes(self, some: HostArray | slice) -> "Search":
+        """The search in some of the nodes."""
+        return self if self.rank is None else replace(self, rank=self.rank[some])
 
 
 @dataclass(frozen=True)

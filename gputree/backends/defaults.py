@@ -17,9 +17,9 @@ from gputree import formulas, sampling
 from gputree.backends import attribution
 from gputree.backends.array import gradients as array_gradients
 from gputree.backends.array import predict as array_predict
+from gputree.backends.array import split as array_split
 from gputree.backends.array.libraries import Library, NumpyLibrary
 from gputree.backends.array.rate import Rating
-from gputree.backends.array.split import Scanner
 from gputree.backends.categories import split_categories, tables_of
 from gputree.backends.contract import (
     CategoryRules,
@@ -122,8 +122,8 @@ class Defaults(Core):
 
     def best_splits(self, hist: Hist, search: Search) -> Splits:
         sums = self.dense(hist)
-        scanner = Scanner(_NUMPY, formulas.HOST)
-        return scanner.of_sums(sums.array, sums.bins, sums.channels, search)
+        given = sums.array, sums.bins, sums.channels, search
+        return array_split.best_splits(_NUMPY, formulas.HOST, *given)
 
     def rate(self, hist: Hist, search: Search) -> Rates:
         sums = self.dense(hist)

@@ -1,22 +1,47 @@
 """Messages about trees that a backend grows by itself, without the builder between nodes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.formulas import penalty
 from gputree.kernels.losses import Loss
+
+LEAST_GAIN = 5e-324  # a split gains something
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a node is not split any more; see `growth.rules.Rules`."""
+    """When a node is not split any more, for every loop that grows trees."""
 
-    min_rows_split: int
+    min_rows_split: int  # of a node, so many that two children can have enough
+    min_weight_split: int
     max_depth: int | None
     max_leaves: int | None  # None: breadth-first; otherwise the best node is split next
     min_score: float
     splits_without_gain: bool
-    budget: int  # bytes of histograms; never changes a tree
+    ridge: float
+    budget: int = 0  # bytes of histograms; never changes a tree
+
+    def may_split(self, n_rows: HostArray, weight: HostArray, depth: HostArray) -> HostArray:
+        """Which nodes are worth a search."""
+        may = (n_rows >= self.min_rows_split) & (weight >= self.min_weight_split)
+        return may if self.max_depth is None else may & (depth < self.max_depth)
+
+    def worth(self, score: HostArray, sums: HostArray) -> HostArray:
+        """What splits of nodes with such scores and sums gain, penalties of leaves counted."""
+        return score if self.ridge == 0.0 else score - penalty(sums, self.ridge)
+
+    @property
+    def least_worth(self) -> float:
+        """What a split must be worth."""
+        return self.min_score if self.splits_without_gain else max(self.min_score, LEAST_GAIN)
+
+    def suffices(self, worth: HostArray) -> HostArray:
+        """Which best splits are good enough; impurity of the node taken for granted."""
+        return np.isfinite(worth) & (worth >= self.least_worth)
 
 
 @dataclass(frozen=True)
@@ -50,15 +75,14 @@ class Whole:
     threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
 
 
-@dataclass(frozen=True)
-class BoostCategories:
-    """How trees of a boosted model split nominal features into two groups; (features,) each.
+class FeatureCategories(NamedTuple):
+    """How nominal features are split into two groups; (features,) each, as in CategoryRules.
 
-    As `ordered` does, with ridges in the units of the loss.
+    For rounds of boosting, ridges are in the units of the loss.
     """
 
     n_categories: HostArray  # how many codes are categories; where missing values are one, all are
-    min_rows: HostArray  # see `min_category` of CategoryRules
+    min_category: HostArray
     ridge: HostArray
 
 
@@ -77,7 +101,7 @@ class BoostRules:
     ridge: float
     n_drawn: int  # see Search
     budget: int  # bytes of histograms; never changes a tree
-    categories: BoostCategories | None = None  # where some features are nominal
+    categories: FeatureCategories | None = None  # where some features are nominal
 
 
 @dataclass(frozen=True)

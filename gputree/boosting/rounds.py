@@ -10,15 +10,23 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, CategoryRules, Data, RawScores, Rows
-from gputree.backends.whole import BoostCategories, BoostRules
+from gputree.backends.contract import (
+    Backend,
+    CategoryRules,
+    Data,
+    RawScores,
+    Rows,
+    categories_by_feature,
+)
+from gputree.backends.whole import BoostRules, FeatureCategories
 from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
-from gputree.growth.builder import Grown, Start, grow_from, grow_whole
+from gputree.growth.builder import Grown, Start
+from gputree.growth.choose_loop import grow_rooted
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import TreeLayout
 from gputree.growth.finish import Finish, finish_steps, said_weight
@@ -147,7 +155,7 @@ class Rounds:
         self.peak_bytes = max(self.peak_bytes, held)
         return finish_rounds(found, self.bins, recipe.finish, recipe.weight_exponent)
 
-    def _categories(self) -> BoostCategories | None:
+    def _categories(self) -> FeatureCategories | None:
         """How trees split nominal features; None where there are none."""
         recipe, bins = self.recipe, self.bins
         if not bins.is_nominal.any():
@@ -160,13 +168,7 @@ class Rounds:
             ridge=recipe.ridge + recipe.category_ridge,
             min_category=recipe.min_rows_category,
         )
-        n_categories = bins.n_values.copy()
-        min_rows, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
-        if recipe.missing == "category":
-            n_categories[bins.is_nominal] = bins.n_codes[bins.is_nominal]
-        for rules, is_alike in alike(categories, bins, recipe.ridge, recipe.most_whole):
-            min_rows[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
-        return BoostCategories(n_categories, min_rows, ridge)
+        return categories_by_feature(bins, alike(categories, bins, recipe.ridge, recipe.most_whole))
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
@@ -176,7 +178,7 @@ class Rounds:
             grown, rules = self._grow(gradients, tree=number * SPAN + output)
             step = self._steps(grown, gradients)
             sums = grown.draft.sums[grown.layout.node]
-            worth = rules.worth(grown.draft.score[grown.layout.node], sums)
+            worth = rules.limits.worth(grown.draft.score[grown.layout.node], sums)
             trees.append(self._weighed(finish_steps(grown, step, worth, self.recipe.finish)))
             steps.append((grown, step[grown.layout.place]))
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
@@ -222,12 +224,7 @@ class Rounds:
         rules = self._rules(gradients, tree)
         rows = self.backend.begin_gradients(self.data, self.bins, gradients)
         start = Start(rows, gradients.channels, gradients.totals, gradients.n_rows)
-        budget = self.recipe.budget
-        whole = grow_whole(self.backend, [start], self.bins, rules, [rules.seed], budget)
-        if whole is None:
-            grown = grow_from(self.backend, start, self.bins, rules, budget)
-        else:
-            grown = whole[0]
+        grown = grow_rooted(self.backend, start, self.bins, rules, self.recipe.budget)
         held = self.backend.bytes_held(self.data, grown.rows) + grown.peak_bytes
         self.peak_bytes = max(self.peak_bytes, held)
         return grown, rules

@@ -13,23 +13,14 @@ from gputree.data.target import Target, has_weight
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
 from gputree.fit.dataset import Dataset
-from gputree.growth.builder import (
-    Grown,
-    Start,
-    can_grow_together,
-    grow,
-    grow_together,
-    grow_whole,
-)
+from gputree.growth.builder import Grown
+from gputree.growth.choose_loop import grow_tree, grow_trees, trees_at_once
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
-
-
-MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
 
 
 class Growing:
@@ -86,67 +77,25 @@ class Growing:
         self.heuristic |= set(columns[sorted(other.heuristic)].tolist())
 
     def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
-        """A tree for each target, by the random draws of its seed, in their order.
-
-        As many are grown together as the budget has room for the codes of their rows; fewer at
-        first where that costs nothing, so that some are there soon.
-        """
+        """A tree for each target, by the random draws of its seed, in their order."""
         pairs = zip(targets, seeds, strict=True)
-        dataset = self.dataset
+        backend, dataset = self.backend, self.dataset
         n_bytes = dataset.n_rows * dataset.n_features * dataset.bins.code_bytes
-        n_fitting = min(self.budget // n_bytes, MOST_TOGETHER)
-        at_once = max(n_fitting, 2 * self.backend.n_lanes)
-        n = 2 * self.backend.n_lanes if self.backend.grows_whole else at_once
-        while batch := list(itertools.islice(pairs, n)):
-            yield from self._grow_together(batch)
-            n = min(2 * n, at_once)
+        for n in trees_at_once(backend, n_bytes, self.budget):
+            batch = list(itertools.islice(pairs, n))
+            if not batch:
+                return
+            own = [target for target, _ in batch]
+            rules = [self._rules_of(target, seed) for target, seed in batch]
+            grown = grow_trees(backend, dataset.data, dataset.bins, own, rules, self.budget)
+            yield from map(self._finished, grown, own, rules)
 
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
-        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
-        start = Start.of(backend, data, bins, target)
-        whole = self._grow_whole([start], [rules])
-        if whole is not None:
-            return self._finished(whole[0], target, rules)
-        grown = grow(backend, data, bins, target, rules, self.budget, start)
+        data, bins = self.dataset.data, self.dataset.bins
+        grown = grow_tree(self.backend, data, bins, target, rules, self.budget)
         return self._finished(grown, target, rules)
-
-    def _grow_together(self, batch: list[tuple[Target, int]]) -> Iterator[Tree]:
-        rules = [self._rules_of(target, seed) for target, seed in batch]
-        all_grown = None
-        # Rules that rate features hold arrays, which do not compare.
-        if not rules[0].is_rated and all(
-            replace(own, seed=rules[0].seed) == rules[0] for own in rules
-        ):
-            all_grown = self._grow_alike([target for target, _ in batch], rules)
-        if all_grown is None:
-            for target, seed in batch:
-                yield self.grow(target, seed)
-            return
-        for grown, (target, _), own in zip(all_grown, batch, rules, strict=True):
-            yield self._finished(grown, target, own)
-
-    def _grow_alike(self, targets: list[Target], rules: list[Rules]) -> list[Grown] | None:
-        """Trees of the same rules but for the seed; None where they cannot share their growth."""
-        backend, data, bins = self.backend, self.dataset.data, self.dataset.bins
-        if backend.grows_whole:
-            starts = [Start.of(backend, data, bins, target) for target in targets]
-            whole = self._grow_whole(starts, rules)
-            if whole is not None:
-                return whole
-        seeds = [own.seed for own in rules]
-        are_alike = all(target.channels == targets[0].channels for target in targets)
-        if len(targets) == 1 or not are_alike or not can_grow_together(rules[0]):
-            return None
-        return grow_together(backend, data, bins, targets, rules[0], seeds, self.budget)
-
-    def _grow_whole(self, starts: list[Start], rules: list[Rules]) -> list[Grown] | None:
-        """The same by the backend alone; None where it has no way to."""
-        if not self.backend.grows_whole:
-            return None
-        seeds = [own.seed for own in rules]
-        return grow_whole(self.backend, starts, self.dataset.bins, rules[0], seeds, self.budget)
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules

@@ -4,7 +4,7 @@ Knows trees and the contract; must not know devices, arrays on devices, or formu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -28,8 +28,9 @@ from gputree.growth.queue import (
     n_within,
 )
 from gputree.growth.rules import Rules
-from gputree.growth.seek import Seeker, alike
+from gputree.growth.seek import Seeker
 from gputree.growth.unknown import BySurrogates, Learned, Unknown
+from gputree.nodes import tallied_children
 
 
 @dataclass(frozen=True)
@@ -98,15 +99,6 @@ def grow_from(
     return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.constraints)
 
 
-def can_grow_together(rules: Rules) -> bool:
-    """Whether nodes of several trees may share a frontier.
-
-    Leaf by leaf each tree has turns of its own, and rows that are divided need a table of theirs.
-    """
-    is_divided = rules.missing in ("fractional", "surrogate")
-    return rules.max_leaves is None and rules.constraints is None and not is_divided
-
-
 def grow_together(
     backend: Backend,
     data: Data,
@@ -138,35 +130,6 @@ def grow_together(
         leaf[own] = ends
         layout = growth.draft.layout(is_split, root)
         grown.append(Grown(growth.draft, layout, growth.rows, growth.peak_bytes, leaf=leaf))
-    return grown
-
-
-def grow_whole(
-    backend: Backend,
-    starts: Sequence[Start],
-    bins: Bins,
-    rules: Rules,
-    seeds: Sequence[int],
-    budget: int,
-) -> list[Grown] | None:
-    """Grow several trees at once by the backend alone; None where it has no way to."""
-    if rules.is_rated or rules.constraints is not None:
-        return None
-    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
-    roots = [start.rows for start in starts]
-    search = rules.search(None, np.empty(0, np.int64), len(bins.features))
-    if bins.is_nominal.any():
-        categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
-        search = replace(search, categories=categories)
-    totals = np.stack([start.totals for start in starts])
-    found = backend.grow_whole(roots, totals, keys, search, rules.limits(budget))
-    if found is None:
-        return None
-    grown = []
-    for start, whole in zip(starts, found, strict=True):
-        draft = Draft.of(bins, start.channels, whole)
-        layout = draft.layout(whole.is_inner)
-        grown.append(Grown(draft, layout, whole.rows, 0))
     return grown
 
 
@@ -289,18 +252,12 @@ class _Growth:
         """Which nodes to search, which to tally, and how the former follow from the latter."""
         may = self.rules.may_split(self.draft, nodes.ravel()).reshape(nodes.shape)
         n_rows = self.draft.n_rows(nodes.ravel()).reshape(nodes.shape)
-        small = (n_rows[:, 1] < n_rows[:, 0]).astype(np.int64)
-        concerned = may.any(axis=1)
-        tallied = nodes[np.flatnonzero(concerned), small[concerned]]
-        place = np.cumsum(concerned) - 1
-        family, slot = np.nonzero(may)
+        parents, small = tallied_children(may, n_rows)
+        family, slot = np.nonzero(may[parents])
+        wanted, tallied = nodes[parents[family], slot], nodes[parents, small]
         is_tallied = slot == small[family]
-        wanted = nodes[family, slot]
-        return (
-            wanted,
-            tallied,
-            Siblings(wanted, place[family], np.where(is_tallied, -1, above.place[family])),
-        )
+        parent = np.where(is_tallied, -1, above.place[parents[family]])
+        return wanted, tallied, Siblings(wanted, family, parent)
 
     def _bytes_of(self, nodes: HostArray) -> HostArray:
         channels = self.draft.channels
@@ -311,8 +268,8 @@ class _Growth:
         self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None, parts: Parts | None
     ) -> None:
         score = self.draft.score[nodes]
-        worth = self.rules.worth(score, self.draft.sums[nodes])
-        suffices = self.rules.suffices(worth)
+        worth = self.rules.limits.worth(score, self.draft.sums[nodes])
+        suffices = self.rules.limits.suffices(worth)
         if not self.draft.channels.is_classes and self.rules.splits_without_gain:
             # The sums of a regression do not tell whether a node is pure. If it is, no split gains,
             # but for the rounding of weighted targets.

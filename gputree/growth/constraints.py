@@ -10,14 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gputree.backends.candidates import (
+    among_drawn,
+    are_admissible,
+    first_best,
+    following,
+    missing_slots,
+    scores,
+)
 from gputree.backends.contract import NO_SPLIT, Backend, Hist, Moves, Search, Splits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
-from gputree.dtypes import FEATURE, SLOT, HostArray
-from gputree.formulas import HOST, score
-from gputree.growth.ridge import penalty
+from gputree.dtypes import FEATURE, HostArray
+from gputree.formulas import penalty
 from gputree.runs import owners, within
-from gputree.sampling import drawn_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +101,8 @@ class NodeConstraints:
             for feature in range(n_features)
         ]
         score = np.where(may, np.stack([each.score for each in found], axis=1), NO_SPLIT)
-        if search.rank is not None:
-            drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
-            score = np.where(drawn, score, NO_SPLIT)
-        with np.errstate(invalid="ignore"):
-            trimmed = np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT)
-        feature, at = trimmed.argmax(axis=1), np.arange(n_nodes)
+        score = among_drawn(score, search)
+        feature, at = first_best(score), np.arange(n_nodes)
 
         def picked(name: str) -> HostArray:
             return np.stack([getattr(each, name) for each in found], axis=1)[at, feature]
@@ -110,7 +112,7 @@ class NodeConstraints:
             feature=feature.astype(FEATURE),
             code=picked("code"),
             next_code=picked("next_code"),
-            missing_slot=picked("missing_slot").astype(SLOT),
+            missing_slot=picked("missing_slot"),
             left=picked("left"),
         )
 
@@ -131,25 +133,21 @@ class NodeConstraints:
         missing = cells[:, n_values:].sum(axis=1)
         running = np.cumsum(cells[:, :n_values], axis=1)
         is_here = channels.weight_of(cells[:, :n_values]) > 0
-        lost = channels.weight_of(missing)
+        has_missing = channels.weight_of(missing) > 0
         # Candidates come code by code, and for each with missing values right, then left.
         left = np.stack([running, running + missing[:, None]], axis=2)
-        may = np.stack([is_here, is_here & (lost > 0)[:, None]], axis=2)
+        may = np.stack([is_here, is_here & has_missing[:, None]], axis=2)
         score = self._scores(left, sums, nodes, search, int(self.constraints.monotone[feature]))
         score = np.where(may, score, NO_SPLIT).reshape(n_nodes, -1)
-        with np.errstate(invalid="ignore"):
-            best = np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT).argmax(axis=1)
+        best = first_best(score)
         code, side = best // 2, best % 2
         own = left[place, code, side]
-        later = is_here & (np.arange(n_values) > code[:, None])
-        next_code = np.where(later.any(axis=1), later.argmax(axis=1), -1)
-        right_is_larger = channels.rows_of(own) <= channels.rows_of(sums - own)
         return Splits(
             score=score[place, best],
             feature=np.full(n_nodes, feature, FEATURE),
             code=code,
-            next_code=next_code,
-            missing_slot=np.where(lost == 0, right_is_larger, side == 0),
+            next_code=following(is_here)[place, code],
+            missing_slot=missing_slots(channels, own, sums - own, missing, side),
             left=own,
         )
 
@@ -161,7 +159,7 @@ class NodeConstraints:
         total = sums[:, None, None]
         right = total - left
         low, high = self.low[nodes][:, None, None], self.high[nodes][:, None, None]
-        may = self._are_large(left, right, search)
+        may = are_admissible(channels, left, total, search)
         worth, values = [], []
         with np.errstate(divide="ignore", invalid="ignore"):
             for part in (left, right, total):
@@ -177,14 +175,6 @@ class NodeConstraints:
         gain = np.ldexp(worth[0] + worth[1] - worth[2], shift)
         score = gain + penalty(sums, search.ridge)[:, None, None]
         return np.where(may, score, NO_SPLIT)
-
-    def _are_large(self, left: HostArray, right: HostArray, search: Search) -> HostArray:
-        """Which splits leave enough in both children."""
-        may = np.ones(left.shape[:3], bool)
-        for part in (left, right):
-            may &= self.channels.weight_of(part) >= max(1, search.min_weight)
-            may &= self.channels.rows_of(part) >= search.min_rows
-        return may
 
     def _real(self, sums: HostArray) -> tuple[HostArray, HostArray]:
         """Gradient and hessian in the units of the loss."""
@@ -213,18 +203,12 @@ class MeanConstraints(NodeConstraints):
         self, left: HostArray, sums: HostArray, nodes: HostArray, search: Search, way: int
     ) -> HostArray:
         total = sums[:, None, None]
-        right = total - left
         low, high = self.low[nodes][:, None, None], self.high[nodes][:, None, None]
-        may = self._are_large(left, right, search)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if way:
-                may &= self._in_order(left, right, low, high, way)
-            found = score(
-                search.criterion,
-                *(self._scored(part) for part in (left, total)),
-                *(self._weight(part) for part in (left, total)),
-            )
-        return np.where(may, found, NO_SPLIT)
+        may: HostArray | bool = True
+        if way:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                may = self._in_order(left, total - left, low, high, way)
+        return scores(self.channels, left, total, search, may)
 
     def are_kept(
         self, nodes: HostArray, feature: HostArray, left: HostArray, total: HostArray
@@ -251,14 +235,8 @@ class MeanConstraints(NodeConstraints):
         return may
 
     def _means(self, sums: HostArray) -> HostArray:
-        return np.asarray(sums[..., 1].astype(np.float64) / self._weight(sums))
-
-    def _weight(self, sums: HostArray) -> HostArray:
-        return self.channels.weight_of(sums).astype(np.float64)
-
-    def _scored(self, sums: HostArray) -> HostArray:
-        """The sums that a criterion looks at, channels first."""
-        return np.moveaxis(sums[..., self.channels.scored], -1, 0).astype(np.float64)
+        weight = self.channels.weight_of(sums).astype(np.float64)
+        return np.asarray(sums[..., 1].astype(np.float64) / weight)
 
 
 def constraints_for(constraints: Constraints, channels: Channels, ridge: float) -> NodeConstraints:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree import sampling
 from gputree.backends.contract import Moves
 from gputree.backends.whole import CategoryLists, Whole
 from gputree.data.bins import Bins
@@ -16,6 +15,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
 from gputree.growth.seek import Found, TableSplits
 from gputree.growth.surrogates import Surrogates
+from gputree.nodes import Nodes
 from gputree.runs import begins, owners, spread_out
 
 UNSPLIT = -1
@@ -32,8 +32,8 @@ class TreeLayout:
     place: HostArray  # (nodes of the draft,) number in the tree of the node or its ancestor there
 
 
-class Draft:
-    """Growing arrays, one entry a node."""
+class Draft(Nodes):
+    """The nodes of a tree under construction, and where each sends its codes."""
 
     def __init__(
         self, bins: Bins, channels: Channels, totals: HostArray, key: HostArray, n_rows: int = 0
@@ -45,27 +45,29 @@ class Draft:
         self.bins = bins
         self.channels = channels
         n_roots = len(key)
-        self.n_nodes = n_roots
-        self._fields: dict[str, HostArray] = {
+        roots = {
             "sums": totals.reshape(n_roots, -1).copy(),
             "key": key,
-            "depth": np.zeros(n_roots, np.int64),
-            "parent": np.full(n_roots, UNSPLIT),
-            "first_child": np.full(n_roots, UNSPLIT),
-            "n_children": np.full(n_roots, 2),
-            "score": np.full(n_roots, -np.inf),
-            "feature": np.full(n_roots, -1, FEATURE),
-            "code": np.zeros(n_roots, np.int64),
-            "next_code": np.zeros(n_roots, np.int64),
-            "missing_slot": np.zeros(n_roots, SLOT),
-            "left": np.zeros((n_roots, channels.n), SUM),
-            "threshold": np.full(n_roots, np.nan),
-            "listed_at": np.full(n_roots, NOT_LISTED),
-            "n_listed": np.zeros(n_roots, np.int64),
-            "absent": np.zeros(n_roots, SLOT),
-            "children_at": np.zeros(n_roots, np.int64),
             "counted": np.full(n_roots, n_rows),
         }
+        blank = {
+            "depth": (0, np.int64),
+            "parent": (UNSPLIT, np.int64),
+            "first_child": (UNSPLIT, np.int64),
+            "n_children": (2, np.int64),
+            "score": (-np.inf, np.float64),
+            "feature": (-1, FEATURE),
+            "code": (0, np.int64),
+            "next_code": (0, np.int64),
+            "missing_slot": (0, SLOT),
+            "left": (0, SUM, channels.n),
+            "threshold": (np.nan, np.float64),
+            "listed_at": (NOT_LISTED, np.int64),
+            "n_listed": (0, np.int64),
+            "absent": (0, SLOT),
+            "children_at": (0, np.int64),
+        }
+        super().__init__(roots, blank)
         # Codes of categories with their slots, and sums of children, as nodes were noted.
         self._lists: list[tuple[HostArray, HostArray]] = []
         self._children: list[HostArray] = []
@@ -78,10 +80,10 @@ class Draft:
     def of(cls, bins: Bins, channels: Channels, whole: Whole) -> "Draft":
         """A tree that a backend has grown by itself."""
         draft = cls(bins, channels, whole.sums[0], np.zeros(1, np.uint64))
-        draft._reserve(len(whole.feature))
+        draft.reserve(len(whole.feature))
         draft.n_nodes = len(whole.feature)
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
-            draft._fields[name][: draft.n_nodes] = getattr(whole, name)
+            draft.field[name][: draft.n_nodes] = getattr(whole, name)
         draft.missing_slot[:] = whole.missing_slot
         if whole.threshold is not None:
             draft.threshold[:] = whole.threshold
@@ -95,13 +97,6 @@ class Draft:
             draft.heuristic |= whole.heuristic
         return draft
 
-    def __getattr__(self, name: str) -> HostArray:
-        fields = self.__dict__.get("_fields", {})
-        if name not in fields:
-            raise AttributeError(name)
-        array: HostArray = fields[name][: self.n_nodes]
-        return array
-
     def n_rows(self, nodes: HostArray) -> HostArray:
         """How many rows some nodes have."""
         if self.channels.hides_rows:
@@ -111,7 +106,7 @@ class Draft:
     def note(self, nodes: HostArray, found: Found) -> None:
         """Remember the best splits of some nodes."""
         for name in ("score", "feature", "code", "next_code", "missing_slot", "left"):
-            self._fields[name][nodes] = getattr(found.splits, name)
+            self.field[name][nodes] = getattr(found.splits, name)
         if found.threshold is not None:
             self.threshold[nodes] = found.threshold
         self.heuristic |= found.heuristic
@@ -133,25 +128,24 @@ class Draft:
 
     def divide(self, nodes: HostArray) -> Moves:
         """Make the children of some nodes, in order, and say how their rows move."""
-        n_children = self.n_children[nodes]
-        first = self.n_nodes + begins(n_children)
-        n_new = int(n_children.sum())
-        begin = self.n_nodes
-        self._reserve(begin + n_new)
-        self.n_nodes += n_new
-        self.first_child[nodes] = first
-        parent = np.repeat(nodes, n_children)
-        slot = np.arange(begin, begin + n_new) - np.repeat(first, n_children)
-        new = slice(begin, begin + n_new)
-        self.sums[new] = self._child_sums(nodes, parent, slot)
-        self.key[new] = sampling.child_keys(self.key[parent], slot)
-        self.depth[new] = self.depth[parent] + 1
-        self.parent[new] = parent
-        n_rows = None if self.channels.hides_rows else self.channels.rows_of(self.sums[new])
-        feature = self.feature[nodes]
-        n_codes = self.bins.n_codes[feature]
-        start = begins(n_codes)
-        return Moves(nodes, feature, first, n_children, start, self.slots(nodes), n_rows)
+        n_children, begin = self.n_children[nodes], self.n_nodes
+        first = self.add_children(nodes, n_children)
+        listed = np.flatnonzero(self.listed_at[nodes] != NOT_LISTED)
+        if listed.size:
+            self._children = [np.concatenate(self._children)]
+            at = spread_out(self.children_at[nodes[listed]], n_children[listed])
+            self.sums[spread_out(first[listed], n_children[listed])] = self._children[0][at]
+        n_rows = None
+        if not self.channels.hides_rows:
+            n_rows = self.channels.rows_of(self.sums[begin:])
+        return self._moves(nodes, n_rows)
+
+    def _moves(self, nodes: HostArray, n_rows: HostArray | None = None) -> Moves:
+        """How rows of divided nodes move."""
+        feature, first = self.feature[nodes], self.first_child[nodes]
+        start = begins(self.bins.n_codes[feature])
+        n_children, slots = self.n_children[nodes], self.slots(nodes)
+        return Moves(nodes, feature, first, n_children, start, slots, n_rows)
 
     def layout(self, is_split: HostArray, root: int = 0) -> TreeLayout:
         """Number the tree whose inner nodes are given, breadth-first."""
@@ -187,13 +181,9 @@ class Draft:
         """How rows move that go down the finished tree, one depth after another."""
         begin, end = 0, 1
         while (inner := begin + np.flatnonzero(layout.n_children[begin:end])).size:
-            nodes = layout.node[inner]
-            n_children = self.n_children[nodes]
-            feature = self.feature[nodes]
-            start = begins(self.bins.n_codes[feature])
-            first = self.first_child[nodes]
-            yield Moves(nodes, feature, first, n_children, start, self.slots(nodes), None)
-            begin, end = end, end + int(n_children.sum())
+            moves = self._moves(layout.node[inner])
+            yield moves
+            begin, end = end, end + int(moves.n_children.sum())
 
     def slots(self, nodes: HostArray) -> HostArray:
         """The child of every code of the tested features, node by node."""
@@ -230,31 +220,6 @@ class Draft:
         n = self.n_listed[nodes]
         at = spread_out(self.listed_at[nodes], n)
         table[np.repeat(start, n) + code[at]] = slot[at]
-
-    def _child_sums(self, nodes: HostArray, parent: HostArray, slot: HostArray) -> HostArray:
-        left = self.left[parent]
-        sums = np.where((slot == 0)[:, None], left, self.sums[parent] - left)
-        tabled = self.listed_at[parent] != NOT_LISTED
-        if tabled.any():
-            at = (self.children_at[parent] + slot)[tabled]
-            self._children = [np.concatenate(self._children)]
-            sums[tabled] = self._children[0][at]
-        return np.asarray(sums)
-
-    def _reserve(self, n_nodes: int) -> None:
-        for name, array in self._fields.items():
-            if len(array) < n_nodes:
-                grown = np.zeros((max(n_nodes, 2 * len(array)), *array.shape[1:]), array.dtype)
-                grown[: len(array)] = array
-                if name in ("first_child", "parent", "feature", "listed_at"):
-                    grown[len(array) :] = UNSPLIT
-                elif name == "n_children":
-                    grown[len(array) :] = 2
-                elif name == "score":
-                    grown[len(array) :] = -np.inf
-                elif name == "threshold":
-                    grown[len(array) :] = np.nan
-                self._fields[name] = grown
 
 
 def _joined(lists: list[tuple[HostArray, HostArray]]) -> tuple[HostArray, HostArray]:

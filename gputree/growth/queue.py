@@ -147,9 +147,7 @@ class BestFirst:
         return piece
 
     def split_nodes(self, n_nodes: int) -> HostArray:
-        is_split = np.zeros(n_nodes, bool)
-        is_split[np.array(self._turns.settled, np.int64)] = True
-        return is_split
+        return self._turns.had_turn(n_nodes)
 
     def bytes_kept(self, beside: Batch | None = None) -> int:
         return _sum_bytes([*(batch for batch, _ in self._batch.values()), beside])

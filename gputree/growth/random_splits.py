@@ -20,19 +20,17 @@ that breaks a constraint is none: another feature is tried where no other can be
 """
 
 from dataclasses import dataclass, fields
-from itertools import pairwise
 
 import numpy as np
 
-from gputree import formulas
+from gputree.backends.candidates import scores
 from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Splits
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
-from gputree.formulas import HOST
 from gputree.growth.constraints import MeanConstraints
-from gputree.runs import begins, owners, within
+from gputree.runs import begins, owners, pieces, within
 from gputree.sampling import mix, shares
 
 CELLS_AT_ONCE = 2**20  # sums of codes that are looked at together
@@ -157,9 +155,7 @@ class RandomSplits:
 
     def _pieces(self, feature: HostArray) -> list[slice]:
         """Pairs whose sums are looked at together."""
-        n_cells = np.cumsum(self.bins.n_codes[feature]) * self.channels.n
-        bound = np.flatnonzero(np.diff(n_cells // CELLS_AT_ONCE, prepend=0)).tolist()
-        return [slice(a, b) for a, b in pairwise([0, *bound, len(feature)]) if b > a]
+        return pieces(self.bins.n_codes[feature] * self.channels.n, CELLS_AT_ONCE)
 
     def _draw(
         self, hist: Hist, search: RandomSearch, place: HostArray, feature: HostArray
@@ -189,7 +185,7 @@ class RandomSplits:
         child[known] = upper
         n = np.bincount(pair, minlength=len(place))
         total, left = (_sums_of(cells[at], is_in, n) for is_in in (child != STAY, child == 0))
-        score = self._score_of(search, total, left)
+        score = scores(self.channels, left, total, search)
         if self.constraints is not None:
             are_kept = self.constraints.are_kept(self.nodes[place], feature, left, total)
             score = np.where(are_kept, score, NO_SPLIT)
@@ -226,24 +222,6 @@ class RandomSplits:
         divides = (below <= value) & (value < above) & (higher >= 0)
         # -0.0 and 0.0 separate alike; keep one of them.
         return np.where(divides & ~self.is_nominal[feature], value + 0.0, np.nan)
-
-    def _score_of(self, search: Search, total: HostArray, left: HostArray) -> HostArray:
-        """The score of each pair's split; NO_SPLIT where a child is too small."""
-        channels = self.channels
-        part, whole = channels.weight_of(left), channels.weight_of(total)
-        rows, all_rows = channels.rows_of(left), channels.rows_of(total)
-        least = max(1, search.min_weight)
-        allowed = (part >= least) & (whole - part >= least)
-        allowed &= (rows >= search.min_rows) & (all_rows - rows >= search.min_rows)
-        score = np.full(len(total), NO_SPLIT)
-        at = np.flatnonzero(allowed)
-        lefts, totals = (
-            list((each[at, channels.scored].astype(np.float64) * np.array(channels.units)).T)
-            for each in (left, total)
-        )
-        weights = part[at].astype(np.float64), whole[at].astype(np.float64)
-        score[at] = formulas.score(search.criterion, lefts, totals, *weights)
-        return score
 
 
 class Codes:
@@ -308,9 +286,3 @@ def _sums_of(sums: HostArray, is_in: HostArray, n: HostArray) -> HostArray:
     reached = np.concatenate([np.zeros((1, some.shape[1]), SUM), np.cumsum(some, axis=0)])
     end = np.cumsum(n)
     return np.asarray(reached[end] - reached[end - n])
-
-
-def trimmed(score: HostArray) -> HostArray:
-    """Scores as they are compared."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(score), HOST.trim(score), NO_SPLIT)

@@ -5,6 +5,7 @@ Knows the draft and the contract; must not know devices or kinds of arrays.
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from gputree.growth.constraints import Constraints
 from gputree.growth.draft import Draft
 from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
-from gputree.growth.ridge import penalty
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
 
@@ -83,28 +83,28 @@ class Rules:
             min_category=self.min_category,
         )
 
-    def limits(self, budget: int) -> Limits:
+    @cached_property
+    def limits(self) -> Limits:
         """When a node is not split any more."""
         return Limits(
-            self.min_rows_split,
-            self.max_depth,
-            self.max_leaves,
-            self.min_score,
-            self.splits_without_gain,
-            budget,
+            min_rows_split=max(self.min_rows_split, 2 * self.min_rows_leaf),
+            min_weight_split=max(self.min_weight_split, 2 * self.min_weight_leaf),
+            max_depth=self.max_depth,
+            max_leaves=self.max_leaves,
+            min_score=self.min_score,
+            splits_without_gain=self.splits_without_gain,
+            ridge=self.ridge,
         )
 
     def may_split(self, draft: Draft, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""
         channels = draft.channels
         sums = draft.sums[nodes]
-        may = draft.n_rows(nodes) >= max(self.min_rows_split, 2 * self.min_rows_leaf)
-        may &= channels.weight_of(sums) >= max(self.min_weight_split, 2 * self.min_weight_leaf)
-        if self.max_depth is not None:
-            may &= draft.depth[nodes] < self.max_depth
+        weight = channels.weight_of(sums)
+        may = self.limits.may_split(draft.n_rows(nodes), weight, draft.depth[nodes])
         if channels.is_classes:
             may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
-        return np.asarray(may)
+        return may
 
     def search(self, draft: Draft | None, nodes: HostArray, n_features: int) -> Search:
         """The search to make in some nodes; without a draft, what is common to all of them."""
@@ -127,17 +127,6 @@ class Rules:
         if self.is_random and draft is not None:
             return RandomSearch.like(search, draft.key[nodes])
         return search
-
-    def worth(self, score: HostArray, sums: HostArray) -> HostArray:
-        """What splits of nodes with such scores and sums gain, penalties of leaves counted."""
-        if self.ridge == 0.0:
-            return score
-        return score - penalty(sums, self.ridge)
-
-    def suffices(self, worth: HostArray) -> HostArray:
-        """Which best splits are good enough; impurity of the node taken for granted."""
-        least = self.min_score if self.splits_without_gain else max(self.min_score, 5e-324)
-        return np.asarray(np.isfinite(worth) & (worth >= least))
 
 
 def weight_floor(fraction: float, total: int) -> int:

@@ -5,10 +5,10 @@ hands over, and so is the choice among features where it is not simply the best 
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
+from gputree.backends.candidates import among_drawn, first_best, put_rates, trimmed
 from gputree.backends.contract import (
     NO_SPLIT,
     Backend,
@@ -23,13 +23,12 @@ from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, HostArray
-from gputree.formulas import branch_bits
+from gputree.formulas import branch_bits, penalty
 from gputree.growth.constraints import MeanConstraints, NodeConstraints
-from gputree.growth.gaps import put_rates, rate_with_gaps, tight_features
-from gputree.growth.random_splits import RandomSearch, RandomSplits, trimmed
+from gputree.growth.gaps import rate_with_gaps, tight_features
+from gputree.growth.random_splits import RandomSearch, RandomSplits
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
-from gputree.growth.ridge import penalty
-from gputree.runs import begins, first_largest, within
+from gputree.runs import begins, first_largest, pieces, within
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**20  # sums of categories that are looked at together
@@ -167,7 +166,7 @@ class Seeker:
             is_found = score[nodes, feature] > NO_SPLIT
         else:
             info = self._split_info(rates, bits, weight)
-            rated = Rated(self._among_drawn(score, search), info, rates.n_cuts)
+            rated = Rated(among_drawn(score, search), info, rates.n_cuts)
             unit = float(np.ldexp(1.0, -self.channels.weight_shift))
             feature, is_found = choose_by_ratio(rated, weight, unit, self.ratio)
         splits = Splits(
@@ -194,7 +193,7 @@ class Seeker:
             found = rate_with_gaps(
                 cells, self.bins.features[feature], self.channels, search, self.ratio.least_gap
             )
-            put_rates(rates, feature, found)
+            put_rates(rates, (slice(None), feature), found)
         return rates
 
     def _split_info(self, rates: Rates, bits: HostArray, weight: HostArray) -> HostArray:
@@ -237,7 +236,7 @@ class Seeker:
         again where most nodes are.
         """
         assert search.rank is not None
-        compared = trimmed(self._among_drawn(score, search))
+        compared = trimmed(among_drawn(score, search))
         ties = compared == compared.max(axis=1, keepdims=True)
         return np.asarray(np.argmin(np.where(ties, search.rank, score.shape[1]), axis=1))
 
@@ -245,13 +244,7 @@ class Seeker:
 
     def _highest(self, score: HostArray, search: Search) -> HostArray:
         """The feature of the best score, the lowest on ties, among those drawn."""
-        return np.asarray(np.argmax(trimmed(self._among_drawn(score, search)), axis=1))
-
-    def _among_drawn(self, score: HostArray, search: Search) -> HostArray:
-        if search.rank is None:
-            return score
-        drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
-        return np.where(drawn, score, NO_SPLIT)
+        return first_best(among_drawn(score, search))
 
     def _rate_categories(
         self,
@@ -298,14 +291,12 @@ class Seeker:
         Tables of many nodes and categories are large, so they are looked at a few pairs at a time.
         """
         place, at = np.nonzero(is_wanted)
-        n_cells = np.cumsum(self.bins.n_codes[self.nominal[at]]) * self.channels.n
-        bound = np.flatnonzero(np.diff(n_cells // CELLS_AT_ONCE, prepend=0)).tolist()
-        for first, end in pairwise([0, *bound, len(place)]):
-            if first < end:
-                some = place[first:end], at[first:end]
-                splits = self._split_categories(hist, some[0], self.nominal[some[1]])
-                score[some], bits[some] = splits.score, splits.bits
-                is_heuristic[some] = splits.is_heuristic
+        n_cells = self.bins.n_codes[self.nominal[at]] * self.channels.n
+        for own in pieces(n_cells, CELLS_AT_ONCE):
+            some = place[own], at[own]
+            splits = self._split_categories(hist, some[0], self.nominal[some[1]])
+            score[some], bits[some] = splits.score, splits.bits
+            is_heuristic[some] = splits.is_heuristic
 
     def _may_divide(self, sums: HostArray) -> HostArray:
         """Which nodes may have a category with rows enough, (nodes, nominal features).

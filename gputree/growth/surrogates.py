@@ -7,7 +7,6 @@ than the larger child alone would. The best few are tried in turn.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from gputree.growth.agreement import (
     by_categories,
     by_threshold,
 )
-from gputree.runs import begins
+from gputree.runs import begins, pieces
 from gputree.tree.categories import Lists, lists_of, slots_of
 
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
@@ -98,9 +97,12 @@ class SurrogateSearch:
         groups = np.column_stack([moves.first_child, moves.first_child + 1, moves.node])
         n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
         is_small = n_rows * len(bins.features) <= CELLS_A_PLACE * bins.width
-        for some in _pieces(np.flatnonzero(~is_small), np.ones(len(n_rows)), NODES_AT_ONCE):
+        large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
+        for own in pieces(np.ones(len(large)), NODES_AT_ONCE):
+            some = large[own]
             yield some, CellsOfSums(backend, rows, bins, target.channels, groups[some])
-        for some in _pieces(np.flatnonzero(is_small), n_rows, ROWS_AT_ONCE):
+        for own in pieces(n_rows[small], ROWS_AT_ONCE):
+            some = small[own]
             yield some, CellsOfRows(backend, rows, bins, target, groups[some])
 
     def _choose(
@@ -162,15 +164,6 @@ class SurrogateSearch:
         start = np.full(len(feature), -1, np.int64)
         start[test], *lists = lists_of(self.bins.n_values[feature[test]], none, n, none, *told)
         return start, lists[0], lists[1]
-
-
-def _pieces(places: HostArray, size: HostArray, most: int) -> Iterator[HostArray]:
-    """Places in pieces that are not much larger than `most` together."""
-    piece = np.cumsum(size[places]) // most
-    bound = np.flatnonzero(np.diff(piece, prepend=0)).tolist()
-    for first, end in pairwise([0, *bound, len(places)]):
-        if first < end:
-            yield places[first:end]
 
 
 def _tie(channels: Channels, sums: HostArray) -> HostArray:

@@ -72,7 +72,7 @@ def only(monkeypatch, **sizes):
 def from_rows(monkeypatch):
     """Every node is searched from its rows, and from nothing else."""
     only(monkeypatch, CELLS_A_PLACE=10**6)
-    monkeypatch.setattr(array_split.Scanner, "best_splits", None)
+    monkeypatch.setattr(array_split, "best_splits", None)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def by_sums():
     """The models whose nodes are all searched in sums."""
     with pytest.MonkeyPatch.context() as patch:
         only(patch, CELLS_A_PLACE=0)
-        patch.setattr(array_row_split.RowScanner, "best_splits", None)
+        patch.setattr(array_row_split, "best_splits", None)
         return {case: model(case) for case in CASES}
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends import categories as categories_module
+from gputree import formulas
 from gputree.backends.categories import CategoryTables, split_categories
 from gputree.backends.contract import NO_SPLIT, CategoryRules
 from gputree.data.target import Channels
@@ -156,13 +156,13 @@ def test_every_method_parts_family_and_truck_from_the_other_cars(method):
 
 def test_four_categories_have_seven_divisions(monkeypatch):
     tried = []
-    score = categories_module._Search._score
+    score = formulas.score
 
-    def counting(self, left, total):
-        tried.extend(left.tolist())
-        return score(self, left, total)
+    def counting(criterion, left, *others):
+        tried.extend(zip(*left, strict=True))
+        return score(criterion, left, *others)
 
-    monkeypatch.setattr(categories_module._Search, "_score", counting)
+    monkeypatch.setattr(formulas, "score", counting)
     split(cars(), method="exact")
     assert len(tried) == len({tuple(left) for left in tried}) == 7
 

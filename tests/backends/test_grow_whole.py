@@ -12,7 +12,8 @@ from gputree.backends.cpu.grow import AHEAD_ROWS, LONE_ROWS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
-from gputree.growth.builder import Start, grow, grow_whole
+from gputree.growth.builder import Start, grow
+from gputree.growth.choose_loop import grow_whole
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI

@@ -10,7 +10,8 @@ from gputree.backends.cpu import sweep as cpu_sweep
 from gputree.backends.cpu.backend import CpuBackend
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
-from gputree.growth.builder import Start, grow_from, grow_whole
+from gputree.growth.builder import Start, grow_from
+from gputree.growth.choose_loop import grow_whole
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import GINI
 from gputree.kernels.losses import LOGISTIC, SQUARED
@@ -22,7 +23,7 @@ BUDGET = 2**28
 def _always(monkeypatch):
     """Small tables are swept as well."""
     monkeypatch.setattr(cpu_grow, "LONE_ROWS", 0)
-    monkeypatch.setattr(cpu_sweep, "ROWS_A_LEAF", 0)
+    monkeypatch.setattr(cpu_grow, "ROWS_A_LEAF", 0)
 
 
 def table(n_rows=2000, n_features=6, seed=0, missing=0.0):

@@ -15,8 +15,7 @@ from gputree import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from gputree.estimators import growing
-from gputree.growth import builder
+from gputree.growth import builder, choose_loop
 from gputree.kinds import ENSEMBLES
 from gputree.progress import Progress
 
@@ -171,7 +170,7 @@ def test_every_interrupted_fit_leaves_the_model_of_the_trees_that_are_done(kind)
 
 @pytest.mark.parametrize(("kind", "last"), [(RandomForestClassifier, 2), (AdaBoostClassifier, 3)])
 def test_an_interrupted_fit_keeps_the_trees_that_are_done(monkeypatch, kind, last):
-    monkeypatch.setattr(growing, "MOST_TOGETHER", 2)  # trees of a forest, which are done at once
+    monkeypatch.setattr(choose_loop, "MOST_TOGETHER", 2)  # trees that are done at once
     calls = []
     begin = builder._Growth.__init__
 

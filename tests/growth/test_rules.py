@@ -89,7 +89,7 @@ def test_rules_are_applied_to_each_node():
 )
 def test_a_split_must_be_worth_enough(rules, scores):
     score = np.array([2.0, 5e-324, 0.0, -np.inf])
-    assert Rules(GINI, **rules).suffices(score).tolist() == scores
+    assert Rules(GINI, **rules).limits.suffices(score).tolist() == scores
 
 
 def test_a_search_says_what_the_rules_say():

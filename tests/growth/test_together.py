@@ -8,8 +8,9 @@ from gputree.backends import registry
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, drawn_target, value_target
-from gputree.estimators import growing
-from gputree.growth.builder import can_grow_together, grow, grow_together
+from gputree.growth import choose_loop
+from gputree.growth.builder import grow, grow_together
+from gputree.growth.choose_loop import can_grow_together
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import GINI
@@ -74,7 +75,7 @@ def test_ensembles_do_not_depend_on_how_many_trees_grow_together(ensemble, name,
     y = signal if "egressor" in type(model).__name__ else signal > 0
     found = []
     for most in (1, 4, 16):
-        monkeypatch.setattr(growing, "MOST_TOGETHER", most)
+        monkeypatch.setattr(choose_loop, "MOST_TOGETHER", most)
         found.append(model.fit(X, y).to_bytes())
     assert found[0] == found[1] == found[2]
 
@@ -83,9 +84,9 @@ def test_one_frontier_has_the_nodes_of_all_trees(monkeypatch):
     X, signal, _ = table()
     model = RandomForestClassifier(12, random_state=0, backend="numpy")
     seen = []
-    first = growing.grow_together
+    first = choose_loop.grow_together
     monkeypatch.setattr(
-        growing, "grow_together", lambda *args: seen.append(len(args[3])) or first(*args)
+        choose_loop, "grow_together", lambda *args: seen.append(len(args[3])) or first(*args)
     )
     model.fit(X, signal > 0)
     assert seen == [12]
@@ -97,5 +98,9 @@ def test_one_frontier_has_the_nodes_of_all_trees(monkeypatch):
 
 @pytest.mark.parametrize("rules", [Rules(GINI, max_leaves=9), Rules(GINI, missing="fractional")])
 def test_what_trees_cannot_share(rules):
-    assert not can_grow_together(rules)
-    assert can_grow_together(Rules(GINI))
+    alike = [class_target(np.array([0, 1]), 2, None)] * 2
+    assert not can_grow_together(rules, alike)
+    assert can_grow_together(Rules(GINI), alike)
+    weighted = class_target(np.array([0, 1]), 2, np.array([0.5, 1.0]))
+    assert not can_grow_together(Rules(GINI), [alike[0], weighted])
+    assert not can_grow_together(Rules(GINI), alike[:1])

@@ -6,7 +6,6 @@ and `row_scan` (the search for splits, in sums and from rows).
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy as np
 from gputree.backends.array import binning as array_binning
 from gputree.backends.array import gradients as array_gradients
 from gputree.backends.array import histogram as array_histogram
+from gputree.backends.array import row_split as array_row_split
+from gputree.backends.array import split as array_split
 from gputree.backends.array.histogram import ArrayHist, Tallied
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.rate import rate
-from gputree.backends.array.row_split import RowScanner
 from gputree.backends.array.rows import (
     ArrayRows,
     CodedRows,
@@ -26,7 +26,7 @@ from gputree.backends.array.rows import (
     node_of_each,
     rows_of,
 )
-from gputree.backends.array.split import Scanner
+from gputree.backends.candidates import joined
 from gputree.backends.contract import (
     Moves,
     Rates,
@@ -54,11 +54,8 @@ class ArrayBackend(Defaults):
         self.device = library.device
         self._lib = library
         operations = array_code.operations(library.xp, library.bits)
-        formulas = criteria.compile_for(array_code.as_it_is, operations)
-        self._formulas = formulas
+        self._formulas = criteria.compile_for(array_code.as_it_is, operations)
         self._losses = losses.tools_for(array_code.as_it_is, operations)
-        self._scanner = Scanner(library, formulas)
-        self._row_scanner = RowScanner(library, formulas)
 
     # Values to codes.
 
@@ -164,23 +161,17 @@ class ArrayBackend(Defaults):
 
     def best_splits(self, hist: Tallied | ArrayHist, search: Search) -> Splits:
         hist = self._derived(hist)
+        code = self._lib, self._formulas
         order = np.argsort(hist.place, kind="stable")  # small nodes, then large ones as summed
-        n_small = len(hist.n_listed)
+        small, large = np.split(order, [len(hist.n_listed)])
         parts = []
-        for scan, nodes in (
-            (self._row_scanner.best_splits, order[:n_small]),
-            (self._scanner.best_splits, order[n_small:]),
-        ):
-            if nodes.size:
-                rank = None if search.rank is None else search.rank[nodes]
-                parts.append(scan(hist, replace(search, rank=rank)))
-        back = np.argsort(order)
-        return Splits(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])[back]
-                for field in fields(Splits)
-            )
-        )
+        if small.size:
+            parts.append(array_row_split.best_splits(*code, hist, search.of_nodes(small)))
+        if large.size:
+            bins, channels = hist.coded.bins, hist.coded.target.channels
+            own = search.of_nodes(large)
+            parts.append(array_split.best_splits(*code, hist.sums, bins, channels, own))
+        return joined(parts, np.argsort(order))
 
     def rate(self, hist: Tallied | ArrayHist, search: Search) -> Rates:
         return rate(self._lib, self._formulas, self._derived(hist), search)

@@ -5,10 +5,8 @@ gains or their ratios, is decided by those who asked. Nodes come as sums or as s
 way only the codes that occur are looked at.
 """
 
-import functools
-import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +15,8 @@ from gputree.backends.array.histogram import ArrayHist
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.lines import Lines
 from gputree.backends.array.row_split import some_lines
-from gputree.backends.array.scores import score_of
+from gputree.backends.array.scores import Scoring
+from gputree.backends.candidates import have_enough, least_of_share, put_rates
 from gputree.backends.contract import NO_SPLIT, Rates, Search
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
@@ -40,10 +39,10 @@ def rate(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Searc
     large = np.flatnonzero(hist.place >= 0)
     if large.size:
         large = large[np.argsort(hist.place[large])]
-        _put(rates, large, rating.of_sums(hist.sums))
+        put_rates(rates, large, rating.of_sums(hist.sums))
     small = np.flatnonzero(hist.place < 0)
     for first, last, lines in some_lines(lib, hist):
-        _put(rates, small[first:last], rating.of_lines(lines))
+        put_rates(rates, small[first:last], rating.of_lines(lines))
     return rates
 
 
@@ -59,11 +58,6 @@ def _no_rates(n_nodes: int, n_features: int) -> Rates:
     )
 
 
-def _put(rates: Rates, at: HostArray, some: Rates) -> None:
-    for field in fields(Rates):
-        getattr(rates, field.name)[at] = getattr(some, field.name)
-
-
 class Rating:
     """Rates nodes by one search."""
 
@@ -77,6 +71,7 @@ class Rating:
     ) -> None:
         self.lib, self.formulas = lib, formulas
         self.bins, self.channels, self.search = bins, channels, search
+        self.scoring = Scoring(lib, formulas, channels, search)
 
     def of_sums(self, sums: Array) -> Rates:
         """Rates from sums of (nodes, channels, places)."""
@@ -103,7 +98,7 @@ class Rating:
     def _cells_of_sums(self, known: Array) -> _Cells:
         """`known` are the sums of known codes, (nodes, channels, codes)."""
         xp, n_values = self.lib.xp, known.shape[2]
-        own = self._weight([known[:, channel, :] for channel in range(known.shape[1])])
+        own = self.scoring.weight_of([known[:, c, :] for c in range(known.shape[1])])
         at = xp.nonzero(xp.reshape(own > 0, (-1,)))[0]
         left = xp.cumulative_sum(known, axis=2)
         taken = [
@@ -135,7 +130,7 @@ class Rating:
         # A node's last cell has all of its sum; where there is no cell, nobody asks for it.
         last = xp.where(end > 0, end - 1, 0)
         total = [xp.take(channel, last) for channel in cells.left]
-        left_weight, weight = self._weight(cells.left), self._weight(total)
+        left_weight, weight = map(self.scoring.weight_of, (cells.left, total))
         at = xp.nonzero(self._allowed(cells, total, left_weight, weight))[0]
         if not at.shape[0]:
             return
@@ -158,38 +153,23 @@ class Rating:
     ) -> Array:
         """Which cells end a first child that satisfies every rule, as does the second."""
         xp, search = self.lib.xp, self.search
-        least = xp.astype(node_weight, xp.float64) * search.least_share
-        least = xp.where(least > search.most_least_weight, float(search.most_least_weight), least)
-        floor = float(max(1, search.min_weight))
-        least = xp.take(xp.where(least < floor, floor, least), cells.node)
-        weight = xp.take(node_weight, cells.node)
-        rows, all_rows = left_weight, weight
+        of_node = xp.astype(node_weight, xp.float64)
+        least = xp.take(least_of_share(xp, of_node, search), cells.node)
+        part, whole = xp.astype(left_weight, xp.float64), xp.take(of_node, cells.node)
+        rows, all_rows = part, whole
         if self.channels.counts_rows:
             rows, all_rows = cells.left[-1], xp.take(total[-1], cells.node)
-        return (
-            (rows >= search.min_rows)
-            & (all_rows - rows >= search.min_rows)
-            & (left_weight > 0)
-            & (weight - left_weight > 0)
-            & (xp.astype(left_weight, xp.float64) >= least)
-            & (xp.astype(weight - left_weight, xp.float64) >= least)
-        )
+        return have_enough(rows, all_rows, part, whole, search.min_rows, least)
 
     def _scores(
         self, cells: _Cells, total: list[Array], left_weight: Array, weight: Array, at: Array
     ) -> Array:
         """The scores of some cells."""
-        xp, channels = self.lib.xp, self.channels
-        node = xp.take(cells.node, at)
-
-        def real(sums: Array, index: Array, unit: float = 1.0) -> Array:
-            return xp.astype(xp.take(sums, index), xp.float64) * unit
-
-        scored, units = channels.scored, channels.units
-        lefts = [real(own, at, unit) for own, unit in zip(cells.left[scored], units, strict=True)]
-        totals = [real(own, node, unit) for own, unit in zip(total[scored], units, strict=True)]
-        score = score_of(self.lib, self.formulas, self.search.criterion)
-        return score(lefts, totals, real(left_weight, at), real(weight, node), channels.n_scored)
+        take, scored = self.lib.xp.take, self.channels.scored
+        node = take(cells.node, at)
+        lefts = [take(own, at) for own in cells.left[scored]]
+        totals = [take(own, node) for own in total[scored]]
+        return self.scoring.scores(lefts, totals, take(left_weight, at), take(weight, node))
 
     def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:
         """The nodes that have scores, and the place of the first among their highest ones."""
@@ -199,9 +179,3 @@ class Rating:
         of_tie = lib.to_host(xp.take(node, tie))
         place, first = np.unique(of_tie, return_index=True)
         return place, xp.take(tie, lib.from_host(first))
-
-    def _weight(self, sums: list[Array]) -> Array:
-        """The weight of sums by channel."""
-        if not self.channels.is_classes:
-            return sums[0]
-        return functools.reduce(operator.add, sums[: self.channels.n_scored])

@@ -3,10 +3,8 @@
 `Lines` holds the sums; a candidate is a column of a line at which a code ends.
 """
 
-import functools
-import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,13 +12,12 @@ import numpy as np
 from gputree.backends.array.histogram import ArrayHist
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.lines import Lines
-from gputree.backends.array.scores import score_of
-from gputree.backends.array.split import missing_slots
+from gputree.backends.array.scores import Scoring
+from gputree.backends.candidates import have_enough, joined, missing_slots, tried_features
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SUM, Array, HostArray
-from gputree.sampling import drawn_features
 
 SCORES_AT_ONCE = 2**14
 CELLS_AT_ONCE = 2**18  # 2 MiB of scores: they and their temporaries stay in the cache
@@ -37,27 +34,14 @@ class _Side:
     is_candidate: Array  # (lines, columns)
 
 
-class RowScanner:
-    """Scores candidates with the formulas compiled for one array library."""
-
-    def __init__(self, library: Library, formulas: SimpleNamespace) -> None:
-        self._lib = library
-        self._formulas = formulas
-
-    def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
-        """The best splits of the nodes whose rows are listed, a few nodes at a time."""
-        bins, channels = hist.coded.bins, hist.coded.target.channels
-        parts = []
-        for first, last, lines in some_lines(self._lib, hist):
-            rank = None if search.rank is None else search.rank[first:last]
-            scan = _RowScan(self, lines, bins, channels, replace(search, rank=rank))
-            parts.append(scan.winners())
-        return Splits(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(Splits)
-            )
-        )
+def best_splits(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Search) -> Splits:
+    """The best splits of the nodes whose rows are listed, a few nodes at a time."""
+    bins, channels = hist.coded.bins, hist.coded.target.channels
+    parts = []
+    for first, last, lines in some_lines(lib, hist):
+        own = search.of_nodes(slice(first, last))
+        parts.append(_RowScan(lib, formulas, lines, bins, channels, own).winners())
+    return joined(parts)
 
 
 def some_lines(lib: Library, hist: ArrayHist) -> Iterator[tuple[int, int, Lines]]:
@@ -77,10 +61,17 @@ class _RowScan:
     """The search in a few nodes."""
 
     def __init__(
-        self, scanner: RowScanner, lines: Lines, bins: Bins, channels: Channels, search: Search
+        self,
+        lib: Library,
+        formulas: SimpleNamespace,
+        lines: Lines,
+        bins: Bins,
+        channels: Channels,
+        search: Search,
     ) -> None:
-        self.lib, self.formulas = scanner._lib, scanner._formulas
+        self.lib, self.formulas = lib, formulas
         self.lines, self.bins, self.channels, self.search = lines, bins, channels, search
+        self.scoring = Scoring(self.lib, self.formulas, channels, search)
         self.n_nodes = len(lines.n_rows)
         self.n_rows = self.lib.from_host(lines.n_rows)
         self.weight = self._weight(lines.total, self.n_rows)  # (nodes,)
@@ -127,14 +118,10 @@ class _RowScan:
         self, feature: HostArray, left: list[Array], rows: Array, is_end: Array
     ) -> _Side:
         """The ends that satisfy every rule; none is where a node ends, missing values or not."""
-        least_rows, least_weight = self.search.min_rows, max(1, self.search.min_weight)
-        weight = self._weight(left, rows)
-        is_candidate = (
-            (rows >= least_rows)
-            & (self._of_column(self.n_rows) - rows >= least_rows)
-            & (weight >= least_weight)
-            & (self._of_column(self.weight) - weight >= least_weight)
-            & is_end
+        weight, least = self._weight(left, rows), max(1, self.search.min_weight)
+        all_rows, all_weight = self._of_column(self.n_rows), self._of_column(self.weight)
+        is_candidate = is_end & have_enough(
+            rows, all_rows, weight, all_weight, self.search.min_rows, least
         )
         if self.search.is_ordered is not None:
             is_ordered = self.lib.from_host(self.search.is_ordered[feature])
@@ -170,10 +157,7 @@ class _RowScan:
             line, column = self._where(side.is_candidate)
             feature = xp.take(self.lib.from_host(side.feature), line)
             cells.append(xp.take(self.lines.node, column) * n_features + feature)
-        found = self.lib.to_host(self.lib.count(xp.concat(cells), self.n_nodes * n_features))
-        assert self.search.rank is not None
-        can_split = found.reshape(self.n_nodes, n_features) > 0
-        drawn = drawn_features(self.search.rank, self.search.n_drawn, can_split)
+        drawn = tried_features(self.lib, self.search, cells, self.n_nodes, n_features)
         kept = []
         for side in sides:
             is_drawn = self.lib.from_host(drawn[:, side.feature].T)
@@ -234,20 +218,9 @@ class _RowScan:
     def _score(
         self, left: Sequence[Array], total: Sequence[Array], left_weight: Array, weight: Array
     ) -> Array:
-        xp, channels = self.lib.xp, self.channels
-
-        def real(sums: Array, unit: float = 1.0) -> Array:
-            sums = xp.astype(sums, xp.float64)
-            return sums if unit == 1.0 else sums * unit
-
-        units = channels.units
-        lefts = [real(*each) for each in zip(left[channels.scored], units, strict=True)]
-        totals = [real(*each) for each in zip(total[channels.scored], units, strict=True)]
-        score = score_of(self.lib, self.formulas, self.search.criterion)
+        scored = self.channels.scored
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
-            ridge = self.search.ridge
-            weights = real(left_weight) + ridge, real(weight) + 2.0 * ridge
-            return score(lefts, totals, *weights, channels.n_scored)
+            return self.scoring.scores(left[scored], total[scored], left_weight, weight)
 
     def _splits(self, highest: HostArray, place: HostArray, missing: list[Array]) -> Splits:
         """The winners at `place`; only they leave the device."""
@@ -303,8 +276,7 @@ class _RowScan:
         """The weight of sums by channel; without weights it is that of the rows."""
         if not self.channels.counts_rows and not self.channels.hides_rows:
             return rows
-        scored = sums[self.channels.scored]
-        return functools.reduce(operator.add, scored) if self.channels.is_classes else sums[0]
+        return self.scoring.weight_of(sums)
 
     def _picked(self, matrices: Sequence[Array], line: HostArray, column: HostArray) -> HostArray:
         """Entries of some matrices at one place a node, (nodes, matrices)."""

@@ -4,19 +4,18 @@ Only codes that occur in a node are candidates, so a run of empty codes is one c
 lowest code stands for it. Nodes are taken a few at a time, to stay within the cache.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 
-from gputree.backends.array.histogram import ArrayHist
 from gputree.backends.array.libraries import Library
-from gputree.backends.array.scores import score_of
+from gputree.backends.array.scores import Scoring
+from gputree.backends.candidates import have_enough, joined, missing_slots, tried_features
 from gputree.backends.contract import NO_SPLIT, Search, Splits
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
-from gputree.dtypes import FEATURE, SLOT, SUM, Array, HostArray
-from gputree.sampling import drawn_features
+from gputree.dtypes import FEATURE, SUM, Array, HostArray
 
 CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay in the cache
 
@@ -30,42 +29,23 @@ class _Candidates:
     score: Array  # (candidates,)
 
 
-def missing_slots(
-    channels: Channels, left: HostArray, right: HostArray, missing: HostArray, side: HostArray
-) -> HostArray:
-    """The child that takes missing values, from sums of (nodes, channels)."""
-    # Rows without missing values say nothing of them: the larger child takes those to come.
-    right_is_larger = channels.rows_of(left) <= channels.rows_of(right)
-    return np.where(channels.weight_of(missing) == 0, right_is_larger, side == 0).astype(SLOT)
-
-
-class Scanner:
-    """Scores candidates with the formulas compiled for one array library."""
-
-    def __init__(self, library: Library, formulas: SimpleNamespace) -> None:
-        self._lib = library
-        self._formulas = formulas
-
-    def best_splits(self, hist: ArrayHist, search: Search) -> Splits:
-        """The best splits of the nodes that have sums."""
-        return self.of_sums(hist.sums, hist.coded.bins, hist.coded.target.channels, search)
-
-    def of_sums(self, sums: Array, bins: Bins, channels: Channels, search: Search) -> Splits:
-        """The same from sums of (nodes, channels, places)."""
-        n_nodes = sums.shape[0]
-        step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
-        parts = []
-        for first in range(0, n_nodes, step):
-            part = slice(first, min(first + step, n_nodes))
-            rank = None if search.rank is None else search.rank[part]
-            rules = replace(search, rank=rank)
-            parts.append(_Scan(self, sums[part, ...], bins, channels, rules).winners())
-        return Splits(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(Splits)
-            )
-        )
+def best_splits(
+    lib: Library,
+    formulas: SimpleNamespace,
+    sums: Array,
+    bins: Bins,
+    channels: Channels,
+    search: Search,
+) -> Splits:
+    """The best splits of nodes, from sums of (nodes, channels, places)."""
+    n_nodes = sums.shape[0]
+    step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
+    parts = []
+    for first in range(0, n_nodes, step):
+        part = slice(first, min(first + step, n_nodes))
+        own = search.of_nodes(part)
+        parts.append(_Scan(lib, formulas, sums[part, ...], bins, channels, own).winners())
+    return joined(parts)
 
 
 class _Scan:
@@ -73,15 +53,16 @@ class _Scan:
 
     def __init__(
         self,
-        scanner: Scanner,
+        lib: Library,
+        formulas: SimpleNamespace,
         sums: Array,
         bins: Bins,
         channels: Channels,
         search: Search,
     ) -> None:
-        self.lib = scanner._lib
-        self.formulas = scanner._formulas
+        self.lib, self.formulas = lib, formulas
         self.bins, self.channels, self.search = bins, channels, search
+        self.scoring = Scoring(self.lib, self.formulas, channels, search)
         xp = self.lib.xp
         self.n_nodes = sums.shape[0]
         first_feature = sums[:, :, : int(bins.n_codes[0])]
@@ -120,13 +101,10 @@ class _Scan:
         left_rows = left[:, -1, :] if self.channels.counts_rows else left_weight
         weight = self._weight(self.total[:, :, None])
         rows = self.total[:, -1:] if self.channels.counts_rows else weight
-        allowed = (
-            self._is_value()[None, :]
-            & (self.weight_here > 0)
-            & (left_rows >= search.min_rows)
-            & (rows - left_rows >= search.min_rows)
-            & (left_weight >= max(1, search.min_weight))
-            & (weight - left_weight >= max(1, search.min_weight))
+        least = max(1, search.min_weight)
+        allowed = self._is_value()[None, :] & (self.weight_here > 0)
+        allowed = allowed & have_enough(
+            left_rows, rows, left_weight, weight, search.min_rows, least
         )
         if side:
             allowed = allowed & (self._missing_weight() > 0)
@@ -134,21 +112,15 @@ class _Scan:
         return _Candidates(at, side, self._score(left, left_weight, weight, at))
 
     def _score(self, left: Array, left_weight: Array, weight: Array, at: Array) -> Array:
-        xp, n_scored = self.lib.xp, self.channels.n_scored
+        xp, scored = self.lib.xp, self.channels.scored
         node = at // self.bins.width
 
-        def real(sums: Array, index: Array, unit: float = 1.0) -> Array:
-            picked = xp.astype(xp.take(xp.reshape(sums, (-1,)), index), xp.float64)
-            return picked if unit == 1.0 else picked * unit
+        def taken(sums: Array, index: Array) -> Array:
+            return xp.take(xp.reshape(sums, (-1,)), index)
 
-        units = self.channels.units
-        first = self.channels.scored.start
-        lefts = [real(left[:, first + c, :], at, units[c]) for c in range(n_scored)]
-        totals = [real(self.total[:, first + c], node, units[c]) for c in range(n_scored)]
-        score = score_of(self.lib, self.formulas, self.search.criterion)
-        ridge = self.search.ridge
-        weights = real(left_weight, at) + ridge, real(weight, node) + 2.0 * ridge
-        return score(lefts, totals, *weights, n_scored)
+        lefts = [taken(left[:, c, :], at) for c in range(scored.start, scored.stop)]
+        totals = [taken(self.total[:, c], node) for c in range(scored.start, scored.stop)]
+        return self.scoring.scores(lefts, totals, taken(left_weight, at), taken(weight, node))
 
     def _drawn(self, sides: list[_Candidates]) -> list[_Candidates]:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""
@@ -159,11 +131,8 @@ class _Scan:
             + xp.take(self.feature_of, side.at % self.bins.width)
             for side in sides
         ]
-        found = lib.to_host(lib.count(xp.concat(cells), self.n_nodes * n_features))
-        assert self.search.rank is not None
-        can_split = found.reshape(self.n_nodes, n_features) > 0
-        is_drawn = drawn_features(self.search.rank, self.search.n_drawn, can_split)
-        drawn = lib.from_host(is_drawn.ravel())
+        is_tried = tried_features(lib, self.search, cells, self.n_nodes, n_features)
+        drawn = lib.from_host(is_tried.ravel())
         kept = []
         for side, cell in zip(sides, cells, strict=True):
             keep = xp.take(drawn, cell)

@@ -51,7 +51,6 @@ from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
 from gputree.kernels.cpu import gradients as gradient_kernels
 from gputree.kernels.cpu import histogram, predict, route, split, words
 from gputree.kernels.cpu.jit import COMPILE_TIME
-from gputree.kernels.cpu.scoring import number_of
 from gputree.kernels.losses import Loss
 from gputree.runs import begins
 from gputree.tree.stack import Stack
@@ -256,8 +255,7 @@ class CpuBackend(Defaults):
         rank = np.empty((0, 0), np.int64) if search.rank is None else search.rank
         ordered = cpu_rate.ordered(bins, search)
         shape = cpu_rate.shape_of(channels)
-        number = number_of(search.criterion)
-        rules = (number, search.min_rows, max(1, search.min_weight), search.ridge)
+        rules = cpu_rate.rules_of(search)
         unit = np.array(channels.units)
         for is_large in (True, False):
             chosen = np.flatnonzero((hist.place >= 0) == is_large)

@@ -4,12 +4,11 @@ import numpy as np
 
 from gputree.backends.categories import CategoryTables, is_one_dimensional, split_categories
 from gputree.backends.contract import CategoryRules, CategorySplits
-from gputree.backends.cpu.rate import shape_of
+from gputree.backends.cpu.rate import rules_of, shape_of
 from gputree.backends.cpu.workers import Workers
 from gputree.data.target import Channels
 from gputree.dtypes import MAX_BINS, SLOT, STAY
 from gputree.kernels.cpu import groups, multiway
-from gputree.kernels.cpu.scoring import number_of
 
 
 def split(
@@ -62,7 +61,7 @@ def _multiway(
         tables.n_codes,
         n_values,
         shape_of(channels),
-        (number_of(rules.criterion), rules.min_rows, max(1, rules.min_weight)),
+        rules_of(rules)[:3],
         np.array(channels.units),
         score,
         bits,
@@ -94,13 +93,7 @@ def _groups(
         rules.missing == "direction",
         rules.min_category,
         shape_of(channels),
-        (
-            number_of(rules.criterion),
-            rules.min_rows,
-            max(1, rules.min_weight),
-            rules.ridge,
-            *way_of(channels, rules),
-        ),
+        (*rules_of(rules), *way_of(channels, rules)),
         np.array(channels.units),
         score,
         bits,

@@ -1,4 +1,7 @@
-"""Whole trees, for the CPU backend: a tree a thread, or one by all of them."""
+"""Whole trees, for the CPU backend: a tree a thread, or one by all of them, in waves.
+
+`grow_whole` chooses between them; `growth.choose_loop` asks it before it turns to frontiers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Search
+from gputree.backends.contract import Search, categories_by_feature
 from gputree.backends.cpu import sweep as cpu_sweep
 from gputree.backends.cpu.categories import is_compiled, way_of
 from gputree.backends.cpu.distinct import NONE
-from gputree.backends.cpu.rate import ordered, shape_of
+from gputree.backends.cpu.rate import ordered, rules_of, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.whole import CategoryLists, Limits, Whole
@@ -26,6 +29,9 @@ from gputree.turns import Turns
 
 LONE_ROWS = 16_384  # of a tree that is grown by one thread while others rest
 AHEAD_ROWS = 8_192  # of a tree of few leaves that is grown further, and then cut back to the best
+ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
+MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
+BY_MEANS = (0, False, True)  # the way that categories are put in order by their means: see way_of
 NO_POINTS = np.empty((0, 0))
 
 
@@ -41,10 +47,11 @@ def grow_whole(
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
     if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
-        if len(roots) > 1 or search.is_random:
+        n_places = _places_of_waves(roots, search, limits)
+        if n_places is None:
             return None
-        whole = cpu_sweep.grow(workers, roots[0], totals[0], keys[0], search, limits)
-        return None if whole is None else [whole]
+        own = roots[0], totals[0], keys[0], search, limits
+        return [cpu_sweep.grow(workers, *own, n_places)]
     if search.is_random and roots[0].bins.is_nominal.any():
         return None
     if not all(is_compiled(rules) for rules, _ in search.categories):
@@ -52,6 +59,27 @@ def grow_whole(
     return workers.map(
         lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
     )
+
+
+def _places_of_waves(roots: Sequence[CpuRows], search: Search, limits: Limits) -> int | None:
+    """How many nodes of a tree that grows in waves have sums at once; None: it should not."""
+    rows, n_leaves = roots[0], _most_leaves(limits)
+    if len(roots) > 1 or search.is_random or not rows.is_packed or n_leaves is None:
+        return None
+    if not all(way_of(rows.target.channels, rules) == BY_MEANS for rules, _ in search.categories):
+        return None
+    if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
+        return None
+    # Leaf by leaf, nodes that are divided ahead of time, and then left out, have sums, too.
+    n_places = n_leaves if limits.max_leaves is None else 2 * n_leaves
+    return n_places if 8 * n_places * rows.bins.width <= limits.budget else None
+
+
+def _most_leaves(limits: Limits) -> int | None:
+    """How many leaves a tree has at most; None where there is no limit worth the name."""
+    by_depth = None if limits.max_depth is None else 2 ** min(limits.max_depth, 20)
+    known = [n for n in (by_depth, limits.max_leaves) if n is not None]
+    return min(known) if known else None
 
 
 def _grow(
@@ -63,7 +91,6 @@ def _grow(
     word = word[rows.order] if word.size else NONE
     is_pair = channels.is_classes and word.size > 0
     point = rows.target.point
-    least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
     categories = _categories(rows, search)
@@ -82,11 +109,11 @@ def _grow(
         key,
         totals,
         shape_of(channels),
-        (number_of(search.criterion), search.min_rows, max(1, search.min_weight), search.ridge),
+        rules_of(search),
         (
             limits.min_rows_split,
             -1 if limits.max_depth is None else limits.max_depth,
-            least,
+            limits.least_worth,
             limits.splits_without_gain,
             search.n_drawn,
             not channels.hides_rows,
@@ -97,7 +124,7 @@ def _grow(
     n_rows = node[:, grow.N_ROWS]
     is_inner = node[:, grow.FIRST_CHILD] >= 0
     if limits.max_leaves is not None:
-        is_inner = _best(node[:, grow.FIRST_CHILD], score, sums, search.ridge, limits.max_leaves)
+        is_inner = _best(node[:, grow.FIRST_CHILD], score, sums, limits, limits.max_leaves)
     if is_pair:
         sums = np.stack([sums[:, 0] - sums[:, 1], sums[:, 1]], axis=1)
         if channels.counts_rows:
@@ -132,15 +159,10 @@ def _categories(rows: CpuRows, search: Search) -> tuple[Any, ...] | None:
     bins = rows.bins
     if not bins.is_nominal.any():
         return None
-    n_categories, min_category = bins.n_values.copy(), np.ones(len(bins.features), np.int64)
-    ridge = np.zeros(len(bins.features))
-    for rules, is_alike in search.categories:
-        if rules.missing == "category":
-            n_categories[is_alike] = bins.n_codes[is_alike]
-        min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+    by_feature = categories_by_feature(bins, search.categories)
     is_tested = ordered(bins, search) & bins.is_nominal
     way = way_of(rows.target.channels, search.categories[0][0])
-    return is_tested, n_categories, min_category, ridge, way, np.zeros(len(ridge), np.bool_)
+    return is_tested, *by_feature, way, np.zeros(len(is_tested), np.bool_)
 
 
 def _lists(node: HostArray, listed: HostArray, bins: Bins) -> CategoryLists:
@@ -152,14 +174,11 @@ def _lists(node: HostArray, listed: HostArray, bins: Bins) -> CategoryLists:
 
 
 def _best(
-    first_child: HostArray, score: HostArray, sums: HostArray, ridge: float, max_leaves: int
+    first_child: HostArray, score: HostArray, sums: HostArray, limits: Limits, max_leaves: int
 ) -> HostArray:
     """Which nodes of a tree that has grown further are split, where the best one comes next."""
     inner = np.flatnonzero(first_child >= 0)
-    worth = score[inner]
-    if ridge > 0.0:
-        weight, gradient = sums[inner, :2].astype(np.float64).T
-        worth = worth - HOST.penalty(gradient, weight, ridge)
+    worth = limits.worth(score[inner], sums[inner])
     worth_of = dict(zip(inner.tolist(), HOST.trim(worth).tolist(), strict=True))
     turns, child_of = Turns(max_leaves - 1), first_child.tolist()
     if inner.size:
@@ -170,9 +189,7 @@ def _best(
             for child in (child_of[node], child_of[node] + 1):
                 if child in worth_of:
                     turns.meet(child, worth_of[child], node)
-    is_inner = np.zeros(len(first_child), np.bool_)
-    is_inner[np.array(turns.settled, np.int64)] = True
-    return is_inner
+    return turns.had_turn(len(first_child))
 
 
 def _words(rows: CpuRows, totals: HostArray, search: Search) -> HostArray:

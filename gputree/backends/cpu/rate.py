@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Rates, Search
+from gputree.backends.contract import CategoryRules, Rates, Search
 from gputree.backends.cpu.histogram import CpuHist
 from gputree.backends.cpu.rows import laid_out
 from gputree.backends.cpu.workers import Workers
@@ -23,6 +23,12 @@ def shape_of(channels: Channels) -> tuple[bool, int, bool, int]:
     return channels.is_classes, channels.n_scored, channels.counts_rows, channels.n
 
 
+def rules_of(search: Search | CategoryRules) -> tuple[int, int, int, float]:
+    """What splits must satisfy, and how they are scored, as kernels know it."""
+    number = number_of(search.criterion)
+    return number, search.min_rows, max(1, search.min_weight), search.ridge
+
+
 def ordered(bins: Bins, search: Search) -> HostArray:
     """Which features have thresholds."""
     if search.is_ordered is None:
@@ -36,13 +42,7 @@ def rate(workers: Workers, hist: CpuHist, search: Search) -> Rates:
     shape = len(hist.node), len(bins.features)
     score = np.empty(shape)
     found = np.empty((*shape, rate_kernels.N_FOUND), np.int64)
-    limits = (
-        number_of(search.criterion),
-        search.min_rows,
-        max(1, search.min_weight),
-        float(search.least_share),
-        search.most_least_weight,
-    )
+    limits = (*rules_of(search)[:3], float(search.least_share), search.most_least_weight)
     unit = np.array(channels.units)
     common = ordered(bins, search), shape_of(channels), limits, unit, score, found
     large, small = np.flatnonzero(hist.place >= 0), np.flatnonzero(hist.place < 0)

@@ -5,7 +5,7 @@ import numpy as np
 from gputree.backends.cpu.gradients import CpuRawScores
 from gputree.backends.cpu.grow import LONE_ROWS
 from gputree.backends.cpu.interrupts import interruptions_as_such
-from gputree.backends.whole import BoostCategories, Boosted, BoostRules, CategoryLists
+from gputree.backends.whole import Boosted, BoostRules, CategoryLists
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, HostArray
 from gputree.kernels.cpu import rounds, steps
@@ -45,7 +45,7 @@ def boost(
             marks,
             (data, bins.n_codes, bins.n_values, bins.offset),
             np.empty((0, n_features), np.bool_) if columns is None else columns,
-            _categories(bins, rules.categories),
+            None if rules.categories is None else (bins.is_nominal, *rules.categories),
             keys,
             (number_of(rules.loss), float(rules.loss.constant)),
             (
@@ -78,13 +78,6 @@ def boost(
         peak_bytes=peak_bytes,
         categories=None if rules.categories is None else _lists(told, listed),
     )
-
-
-def _categories(bins: Bins, categories: BoostCategories | None) -> tuple[HostArray, ...] | None:
-    """How nominal features are split as kernels know it; None where there are none."""
-    if categories is None:
-        return None
-    return bins.is_nominal, categories.n_categories, categories.min_rows, categories.ridge
 
 
 def _lists(told: HostArray, listed: HostArray) -> CategoryLists:

@@ -11,25 +11,20 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Search
-from gputree.backends.cpu.categories import way_of
-from gputree.backends.cpu.rate import ordered, shape_of
+from gputree.backends.contract import Search, categories_by_feature
+from gputree.backends.cpu.rate import ordered, rules_of, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.whole import CategoryLists, Limits, Whole
-from gputree.data.bins import Bins
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, word_categories, words
-from gputree.kernels.cpu.scoring import number_of
 from gputree.kernels.cpu.word_categories import NO_CHILD
+from gputree.nodes import Nodes, tallied_children
 from gputree.turns import Turns
 
 CHUNK = 2**15  # rows that are listed together, by 16 bits each
 FEATURES_TOGETHER = 64  # whose sums stay in the L2 cache of a core
-ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
-MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
-BY_MEANS = (0, False, True)  # the way that categories are put in order by their means: see way_of
 
 
 def grow(
@@ -39,20 +34,9 @@ def grow(
     key: np.uint64,
     search: Search,
     limits: Limits,
-) -> Whole | None:
-    """A tree on rows at its root; None where frontiers are quicker."""
-    bins = rows.bins
-    n_leaves = _most_leaves(limits)
-    channels = rows.target.channels
-    is_by_means = all(way_of(channels, rules) == BY_MEANS for rules, _ in search.categories)
-    if not rows.is_packed or not is_by_means or n_leaves is None:
-        return None
-    if n_leaves > MANY_LEAVES and n_leaves * ROWS_A_LEAF > len(rows.order):
-        return None
-    # Leaf by leaf, nodes that are divided in vain have sums, too; mostly these places suffice.
-    n_places = n_leaves if limits.max_leaves is None else 2 * n_leaves
-    if 8 * n_places * bins.width > limits.budget:
-        return None
+    n_places: int,
+) -> Whole:
+    """A tree on rows at its root; mostly no more nodes than `n_places` have sums at once."""
     tree = _Tree(workers, rows, totals, key, search, limits, n_places)
     tree.plant()
     while len(wave := tree.next()):
@@ -60,26 +44,8 @@ def grow(
     return tree.finished()
 
 
-def _categories(bins: Bins, search: Search) -> tuple[HostArray, ...]:
-    """How nominal features are split as kernels know it."""
-    n_categories = bins.n_values.copy()
-    least, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
-    for rules, is_alike in search.categories:
-        if rules.missing == "category":
-            n_categories[is_alike] = bins.n_codes[is_alike]
-        least[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
-    return bins.is_nominal, n_categories, least, ridge
-
-
-def _most_leaves(limits: Limits) -> int | None:
-    """How many leaves a tree has at most; None where there is no limit worth the name."""
-    by_depth = None if limits.max_depth is None else 2 ** min(limits.max_depth, 20)
-    known = [n for n in (by_depth, limits.max_leaves) if n is not None]
-    return min(known) if known else None
-
-
 class _Tree:
-    """A growing tree: arrays with an entry a node, and the sums of nodes that may be divided."""
+    """A growing tree: its nodes, their rows in each chunk, and the sums of those to be divided."""
 
     def __init__(
         self,
@@ -92,40 +58,39 @@ class _Tree:
         n_places: int,
     ) -> None:
         self.workers, self.rows, self.search, self.limits = workers, rows, search, limits
-        self.n_nodes = 1
         n_all, bins = rows.target.n_rows, rows.bins
         self.n_chunks = -(-n_all // CHUNK)
-        self.field: dict[str, HostArray] = {
-            "first_child": np.full(1, -1),
-            "parent": np.full(1, -1),
-            "depth": np.zeros(1, np.int64),
-            "n_rows": np.array([len(rows.order)]),
-            "sums": totals[None, :2].copy(),
-            "left": np.zeros((1, 2), SUM),
-            "score": np.full(1, -np.inf),
-            "winner": np.full((1, 4), -1),
-            "place": np.full(1, -1),
-            "key": np.array([key], np.uint64),
+        roots = {"sums": totals[None, :2].copy(), "n_rows": np.array([len(rows.order)])}
+        blank: dict[str, tuple[Any, ...]] = {
+            "first_child": (-1, np.int64),
+            "parent": (-1, np.int64),
+            "depth": (0, np.int64),
+            "left": (0, SUM, 2),
+            "score": (-np.inf, np.float64),
+            "winner": (-1, np.int64, 4),
+            "place": (-1, np.int64),
             # (nodes, chunks) where the rows of a node are in each chunk
-            "start": np.zeros((1, self.n_chunks), np.int32),
-            "count": np.zeros((1, self.n_chunks), np.int32),
+            "start": (0, np.int32, self.n_chunks),
+            "count": (0, np.int32, self.n_chunks),
         }
-        self.categories = _categories(bins, search) if search.categories else None
-        if self.categories is not None:  # the child of each code, where a node tests categories
+        self.draws = search.n_drawn < len(bins.features)
+        if self.draws:
+            roots["key"] = np.array([key], np.uint64)
+        self.categories: tuple[HostArray, ...] | None = None
+        if search.categories:
+            self.categories = bins.is_nominal, *categories_by_feature(bins, search.categories)
+            # The child of each code, where a node tests categories.
             most = int(bins.n_codes[bins.is_nominal].max())
-            self.field |= {"side": np.zeros((1, most), np.uint8), "absent": np.zeros(1, np.int64)}
+            blank |= {"side": (0, np.uint8, most), "absent": (0, np.int64)}
+        self.nodes = Nodes(roots, blank)
+        self.field = self.nodes.field
         room = rows.layout.lane.room
         self.order = room("order", (self.n_chunks, CHUNK), np.uint16)
         self.hist = room("sums", (n_places, bins.width), np.int64)
         self.free = list(range(n_places))
         self.turns = None if limits.max_leaves is None else Turns(limits.max_leaves - 1)
         self.ready = np.empty(0, np.int64)  # nodes to divide next, breadth-first
-        self.rules = (
-            number_of(search.criterion),
-            search.min_rows,
-            max(1, search.min_weight),
-            search.ridge,
-        )
+        self.rules = rules_of(search)
         self.ordered = ordered(bins, search)
         self.shape = shape_of(rows.target.channels)
 
@@ -162,62 +127,58 @@ class _Tree:
             for node in wave.tolist():
                 self.turns.divide(node)
         self.ready = self.ready[:0]
-        children = self._make_children(wave)
-        self._move(wave, children)
-        may = self._may_split(children).reshape(-1, 2)
+        first = self.nodes.add_children(wave, np.full(len(wave), 2))
+        self._move(wave, first)
+        children = first[:, None] + np.arange(2)
+        may = self._may_split(children)
         if self.turns is not None and self.turns.is_last:
             may[:] = False
-        is_concerned = may.any(axis=1)
-        self.free += self.field["place"][wave[~is_concerned]].tolist()
-        if not is_concerned.any():
+        parents, small = tallied_children(may, self.field["n_rows"][children])
+        above = self.field["place"][wave]
+        if len(parents) < len(wave):
+            self.free += np.delete(above, parents).tolist()
+            above, children, may = above[parents], children[parents], may[parents]
+        if not len(parents):
             return
-        own, pairs = wave[is_concerned], children.reshape(-1, 2)[is_concerned]
-        may = may[is_concerned]
-        n_rows = self.field["n_rows"][pairs]
-        small = (n_rows[:, 1] < n_rows[:, 0]).astype(np.int64)
-        each = np.arange(len(pairs))
-        tallied, other = pairs[each, small], pairs[each, 1 - small]
-        place = np.array(self._places(len(pairs)), np.int64)
-        self.field["place"][tallied] = place
-        self.field["place"][other] = above = self.field["place"][own]
-        self._tally(tallied, place, above)
-        is_derived = may[each, 1 - small]
-        self.free += above[~is_derived].tolist() + place[~may[each, small]].tolist()
-        self._search(pairs[may])
+        each = np.arange(len(parents))
+        place = np.array(self._places(len(parents)), np.int64)
+        self.field["place"][children[each, small]] = place
+        self.field["place"][children[each, 1 - small]] = above
+        self._tally(children[each, small], place, above)
+        self.free += above[~may[each, 1 - small]].tolist() + place[~may[each, small]].tolist()
+        self._search(children[may])
 
     def finished(self) -> Whole:
         """The tree, and the node of each row."""
-        field = {name: array[: self.n_nodes] for name, array in self.field.items()}
-        is_inner = field["first_child"] >= 0
+        nodes = self.nodes
+        is_inner = nodes.first_child >= 0
         if self.turns is not None:
-            is_inner = np.zeros(self.n_nodes, np.bool_)
-            is_inner[np.array(self.turns.settled, np.int64)] = True
+            is_inner = self.turns.had_turn(nodes.n_nodes)
         leaf = np.empty(self.rows.target.n_rows, np.int32)
         if len(self.rows.order) < len(leaf):
             leaf[:] = OUTSIDE
-        ends = np.flatnonzero(field["first_child"] < 0)
-        self._run(sweep.name_rows, ends, self.order, field["start"], field["count"], leaf)
-        feature, code, next_code, missing_slot = field["winner"].T
+        ends = np.flatnonzero(nodes.first_child < 0)
+        self._run(sweep.name_rows, ends, self.order, nodes.start, nodes.count, leaf)
+        feature, code, next_code, missing_slot = nodes.winner.T
         return Whole(
             categories=None if self.categories is None else self._lists(),
             is_inner=is_inner,
-            first_child=field["first_child"],
+            first_child=nodes.first_child,
             feature=feature.astype(FEATURE),
             code=code,
             next_code=next_code,
             missing_slot=missing_slot.astype(SLOT),
-            n_rows=field["n_rows"],
-            depth=field["depth"],
-            score=field["score"],
-            sums=field["sums"],
+            n_rows=nodes.n_rows,
+            depth=nodes.depth,
+            score=nodes.score,
+            sums=nodes.sums,
             rows=replace(self.rows, leaf=leaf),
         )
 
     def _lists(self) -> CategoryLists:
         """The categories that nodes list, node by node."""
-        feature = self.field["winner"][: self.n_nodes, 0]
-        is_divided = self.field["first_child"][: self.n_nodes] >= 0
-        own = np.flatnonzero(is_divided & self.rows.bins.is_nominal[feature])
+        is_nominal = self.rows.bins.is_nominal[self.nodes.winner[:, 0]]
+        own = np.flatnonzero((self.nodes.first_child >= 0) & is_nominal)
         side = self.field["side"][own]
         at, code = np.nonzero(side != NO_CHILD)
         n = np.bincount(at, minlength=len(own))
@@ -225,36 +186,17 @@ class _Tree:
         absent = self.field["absent"][own].astype(SLOT)
         return CategoryLists(own, n, absent, code.astype(np.int32), slot)
 
-    def _make_children(self, wave: HostArray) -> HostArray:
-        """Number the children of some nodes, with all that is known of them."""
-        field, first = self.field, self.n_nodes
-        n_new = 2 * len(wave)
-        for name, array in field.items():
-            if len(array) < first + n_new:
-                more = np.full((max(n_new, len(array)), *array.shape[1:]), -1).astype(array.dtype)
-                field[name] = np.concatenate([array, more])
-        self.n_nodes += n_new
-        children = np.arange(first, self.n_nodes)
-        field["first_child"][wave] = children[::2]
-        field["parent"][children] = np.repeat(wave, 2)
-        field["depth"][children] = np.repeat(field["depth"][wave], 2) + 1
-        field["sums"][children[::2]] = field["left"][wave]
-        field["sums"][children[1::2]] = field["sums"][wave] - field["left"][wave]
-        field["score"][children] = -np.inf
-        if self.search.n_drawn < len(self.rows.bins.features):
-            for slot in range(2):
-                keys = sampling.child_keys(field["key"][wave], slot)
-                field["key"][children[slot::2]] = keys
-        return children
-
-    def _move(self, wave: HostArray, children: HostArray) -> None:
-        """Send rows to children, and count them."""
-        is_nominal = self.rows.bins.is_nominal[self.field["winner"][wave, 0]]
-        for by_sides in (False, True):
-            own = np.flatnonzero(is_nominal == by_sides)
-            if own.size:
-                self._divide(wave[own], children[::2][own], by_sides=by_sides)
-        self.field["n_rows"][children] = self.field["count"][children].sum(axis=1)
+    def _move(self, wave: HostArray, first: HostArray) -> None:
+        """Send rows to children, of which the first ones are given, and count them."""
+        if self.categories is None:
+            self._divide(wave, first, by_sides=False)
+        else:
+            is_nominal = self.rows.bins.is_nominal[self.field["winner"][wave, 0]]
+            for by_sides in (False, True):
+                own = np.flatnonzero(is_nominal == by_sides)
+                if own.size:
+                    self._divide(wave[own], first[own], by_sides=by_sides)
+        self.nodes.n_rows[first[0] :] = self.nodes.count[first[0] :].sum(axis=1)
 
     def _divide(self, nodes: HostArray, left: HostArray, *, by_sides: bool) -> None:
         """Send rows to children `left` and the next ones, by thresholds or by categories."""
@@ -295,10 +237,9 @@ class _Tree:
     def _search(self, nodes: HostArray) -> None:
         """Find the best splits of some nodes, and note which of them will be divided."""
         field, bins, search = self.field, self.rows.bins, self.search
-        n_features = len(bins.features)
         rank = np.empty((0, 0), np.int64)
-        if search.n_drawn < n_features:
-            rank = sampling.feature_ranks(field["key"][nodes], n_features)
+        if self.draws:
+            rank = sampling.feature_ranks(field["key"][nodes], len(bins.features))
         score = np.empty(len(nodes))
         winner, left = np.empty((len(nodes), 4), np.int64), np.empty((len(nodes), 2), np.int64)
         given = field["place"][nodes], self.hist, bins.offset, bins.n_values, self.ordered
@@ -313,13 +254,8 @@ class _Tree:
             self.workers.run(word_categories.search_hist, len(nodes), *given_too, work=work)
             field["side"][nodes], field["absent"][nodes] = side, absent
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
-        worth = score
-        if search.ridge > 0.0:
-            weight, gradient = field["sums"][nodes].astype(np.float64).T
-            worth = score - HOST.penalty(gradient, weight, search.ridge)
-        limits = self.limits
-        least = limits.min_score if limits.splits_without_gain else max(limits.min_score, 5e-324)
-        suffices = np.isfinite(worth) & (worth >= least)
+        worth = self.limits.worth(score, field["sums"][nodes])
+        suffices = self.limits.suffices(worth)
         self.free += field["place"][nodes[~suffices]].tolist()
         chosen = nodes[suffices]
         if self.turns is None:
@@ -331,12 +267,9 @@ class _Tree:
 
     def _may_split(self, nodes: HostArray) -> HostArray:
         """Which nodes are worth a search."""
-        field, search, limits = self.field, self.search, self.limits
-        may = field["n_rows"][nodes] >= max(limits.min_rows_split, 2 * search.min_rows)
-        may &= field["sums"][nodes, 0] >= 2 * search.min_weight
-        if limits.max_depth is not None:
-            may &= field["depth"][nodes] < limits.max_depth
-        return np.asarray(may)
+        field = self.field
+        weight, depth = field["sums"][nodes, 0], field["depth"][nodes]
+        return self.limits.may_split(field["n_rows"][nodes], weight, depth)
 
     def _places(self, n: int) -> list[int]:
         """Where the sums of some more nodes go."""

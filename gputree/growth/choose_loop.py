@@ -1,0 +1,114 @@
+"""Which loop grows trees: the backend's own, from a root to its leaves, or frontiers.
+
+All of them grow the same trees. A backend that `grows_whole` trees is asked first, and says None
+where frontiers are quicker or have to do it. Otherwise several trees share a frontier where they
+can, and each of the others has the builder to itself. Knows the builder; must not know devices.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gputree import sampling
+from gputree.backends.contract import Backend, Data
+from gputree.data.bins import Bins
+from gputree.data.target import Target
+from gputree.growth.builder import Grown, Start, grow, grow_from, grow_together
+from gputree.growth.draft import Draft
+from gputree.growth.rules import Rules
+from gputree.growth.seek import alike
+
+MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
+
+
+def trees_at_once(backend: Backend, n_bytes: int, budget: int) -> Iterator[int]:
+    """How many trees to grow together, each on codes of so many bytes: the first ones, and so on.
+
+    As many as the budget has room for the codes of their rows; fewer at first where that costs
+    nothing, so that some are there soon.
+    """
+    few = 2 * backend.n_lanes
+    most = max(min(budget // n_bytes, MOST_TOGETHER), few)
+    n = few if backend.grows_whole else most
+    while True:
+        yield n
+        n = min(2 * n, most)
+
+
+def grow_trees(
+    backend: Backend,
+    data: Data,
+    bins: Bins,
+    targets: Sequence[Target],
+    rules: Sequence[Rules],
+    budget: int,
+) -> Iterator[Grown]:
+    """A tree for each target by its own rules, all on one table."""
+    first, seeds = rules[0], [own.seed for own in rules]
+    # Rules that rate features hold arrays, which do not compare.
+    if not first.is_rated and all(replace(own, seed=first.seed) == first for own in rules):
+        if backend.grows_whole:
+            starts = [Start.of(backend, data, bins, target) for target in targets]
+            whole = grow_whole(backend, starts, bins, first, seeds, budget)
+            if whole is not None:
+                return iter(whole)
+        if can_grow_together(first, targets):
+            return iter(grow_together(backend, data, bins, targets, first, seeds, budget))
+    pairs = zip(targets, rules, strict=True)
+    return (grow_tree(backend, data, bins, target, own, budget) for target, own in pairs)
+
+
+def grow_tree(
+    backend: Backend, data: Data, bins: Bins, target: Target, rules: Rules, budget: int
+) -> Grown:
+    """One tree on the rows that have a weight."""
+    start = Start.of(backend, data, bins, target)
+    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
+    return whole[0] if whole else grow(backend, data, bins, target, rules, budget, start)
+
+
+def grow_rooted(backend: Backend, start: Start, bins: Bins, rules: Rules, budget: int) -> Grown:
+    """One tree from rows at its root."""
+    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
+    return whole[0] if whole else grow_from(backend, start, bins, rules, budget)
+
+
+def grow_whole(
+    backend: Backend,
+    starts: Sequence[Start],
+    bins: Bins,
+    rules: Rules,
+    seeds: Sequence[int],
+    budget: int,
+) -> list[Grown] | None:
+    """Grow several trees at once by the backend alone; None where it has no way to."""
+    if not backend.grows_whole or rules.is_rated or rules.constraints is not None:
+        return None
+    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
+    roots = [start.rows for start in starts]
+    search = rules.search(None, np.empty(0, np.int64), len(bins.features))
+    if bins.is_nominal.any():
+        categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
+        search = replace(search, categories=categories)
+    totals = np.stack([start.totals for start in starts])
+    found = backend.grow_whole(roots, totals, keys, search, replace(rules.limits, budget=budget))
+    if found is None:
+        return None
+    grown = []
+    for start, whole in zip(starts, found, strict=True):
+        draft = Draft.of(bins, start.channels, whole)
+        layout = draft.layout(whole.is_inner)
+        grown.append(Grown(draft, layout, whole.rows, 0))
+    return grown
+
+
+def can_grow_together(rules: Rules, targets: Sequence[Target]) -> bool:
+    """Whether nodes of trees of the same rules, but for the seed, may share a frontier.
+
+    Leaf by leaf each tree has turns of its own, and rows that are divided need a table of theirs.
+    """
+    is_divided = rules.missing in ("fractional", "surrogate")
+    if rules.max_leaves is not None or rules.constraints is not None or is_divided:
+        return False
+    return len(targets) > 1 and all(own.channels == targets[0].channels for own in targets)
