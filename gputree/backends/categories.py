@@ -22,7 +22,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree.backends.candidates import first_best, missing_slots, scores, trimmed
-from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits
+from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits, Seen
+from gputree.backends.seen import has_code_for_missing
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray
@@ -39,7 +40,10 @@ Candidates: TypeAlias = tuple[HostArray, HostArray]  # scores (nodes,), subsets 
 
 @dataclass(frozen=True)
 class CategoryTables:
-    """What backends summed for pairs of a node and a nominal feature, one pair after another."""
+    """What backends summed for pairs of a node and a nominal feature, one pair after another.
+
+    The codes of a pair are numbered anew where they are those that its node has seen.
+    """
 
     cells: HostArray  # (codes, channels)
     n_codes: HostArray  # (pairs,)
@@ -58,9 +62,9 @@ class CategoryTables:
         return owners(self.n_codes)
 
 
-def tables_of(bins: Bins, cells: HostArray, feature: HostArray) -> CategoryTables:
-    """The cells of some features as tables."""
-    return CategoryTables(cells, bins.n_codes[feature], bins.n_values[feature])
+def tables_of(bins: Bins, seen: Seen, feature: HostArray) -> CategoryTables:
+    """What was seen of some features as tables; categories that a node has not are one there."""
+    return CategoryTables(seen.cells, seen.n, seen.n - has_code_for_missing(bins, feature))
 
 
 def is_one_dimensional(channels: Channels) -> bool:
@@ -89,6 +93,7 @@ def split_categories(
         bits=np.zeros(len(n_values)),
         is_heuristic=np.zeros(len(n_values), bool),
         n_children=n_present + (n_present < n_values) if rules.is_multiway else 0 * n_values + 2,
+        n_seen=tables.n_codes,
         slot=np.full(len(owner), STAY, SLOT),
     )
     if rules.is_multiway:  # categories that the node has not share the last child

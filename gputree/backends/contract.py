@@ -57,6 +57,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 NO_SPLIT = -np.inf  # score of a node without an admissible split
+OTHERS = -1  # stands for all values that a node has not, in the place of a code
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,29 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """The sums of pairs of a node and a feature, by the codes that the node has seen.
+
+    The values that occur come in the order of their codes. After them one entry without sums stands
+    for all others, if there are any. The last entry is that of missing values where the feature has
+    a code for them, whether they occur or not. So a pair costs what its node has, whatever the
+    feature has.
+    """
+
+    n: HostArray  # (pairs,) entries of each
+    code: HostArray  # (entries,) OTHERS for values that do not occur
+    cells: HostArray  # (entries, channels)
+
+    @classmethod
+    def joined(cls, several: Sequence["Seen"]) -> "Seen":
+        """Some pairs after others."""
+        if len(several) == 1:
+            return several[0]
+        names = ("n", "code", "cells")
+        return cls(*(np.concatenate([getattr(each, name) for each in several]) for name in names))
+
+
+@dataclass(frozen=True)
 class CategorySplits:
     """The best split of each pair."""
 
@@ -149,7 +173,8 @@ class CategorySplits:
     bits: HostArray  # (pairs,) weight times the bits that tell a row's branch, missing being one
     is_heuristic: HostArray  # (pairs,) whether a better split may have been missed
     n_children: HostArray  # (pairs,)
-    slot: HostArray  # (codes,) the child of each code, STAY where that is not known
+    n_seen: HostArray  # (pairs,) entries of each
+    slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
 
 
 @dataclass(frozen=True)
@@ -375,6 +400,10 @@ class Backend(Core, Protocol):
 
         (codes, channels): the codes of the first pair, then those of the next, and so on.
         """
+        ...
+
+    def seen(self, hist: Hist, place: HostArray, feature: HostArray) -> Seen:
+        """The same without codes that do not occur."""
         ...
 
     def split_categories(

@@ -6,7 +6,7 @@ by the array code that NumPy runs. The results are those of every other backend.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -34,10 +34,12 @@ from gputree.backends.contract import (
     Result,
     Rows,
     Search,
+    Seen,
     Siblings,
     Splits,
 )
 from gputree.backends.host_walk import host_walker
+from gputree.backends.seen import seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits
 from gputree.data.bins import Bins
@@ -120,6 +122,9 @@ class Defaults(Core):
         found: HostArray = hist.cells(place, feature)
         return found
 
+    def seen(self, hist: Hist, place: HostArray, feature: HostArray) -> Seen:
+        return seen_of_cells(partial(self.cells, hist), hist.bins, place, feature)
+
     def best_splits(self, hist: Hist, search: Search) -> Splits:
         sums = self.dense(hist)
         given = sums.array, sums.bins, sums.channels, search
@@ -133,7 +138,7 @@ class Defaults(Core):
     def split_categories(
         self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        tables = tables_of(hist.bins, self.cells(hist, place, feature), feature)
+        tables = tables_of(hist.bins, self.seen(hist, place, feature), feature)
         return split_categories(tables, hist.channels, rules)
 
     # Boosting.

@@ -13,7 +13,7 @@ from gputree import sampling
 from gputree.backends.contract import Backend, Data, Hist, Rows, Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target, has_weight, joined_target
-from gputree.dtypes import OUTSIDE, HostArray
+from gputree.dtypes import OUTSIDE, SLOT, HostArray
 from gputree.formulas import HOST
 from gputree.growth.constraints import NodeConstraints, constraints_for
 from gputree.growth.draft import Draft, TreeLayout
@@ -264,6 +264,13 @@ class _Growth:
         n_rows = self.draft.n_rows(nodes)
         return self.backend.hist_bytes(self.bins, channels, n_rows)
 
+    def _table_bytes(self, nodes: HostArray) -> HostArray:
+        """What the child of every code takes while rows are on their way.
+
+        Where nodes are searched without sums of all codes, this is most of what they take.
+        """
+        return self.bins.n_codes[self.draft.feature[nodes]] * np.dtype(SLOT).itemsize
+
     def _enqueue(
         self, nodes: HostArray, n_bytes: HostArray, hist: Hist | None, parts: Parts | None
     ) -> None:
@@ -284,7 +291,7 @@ class _Growth:
             priority=HOST.trim(worth[chosen]),
             place=chosen,
             hist=hist,
-            n_bytes=n_bytes[chosen],
+            n_bytes=n_bytes[chosen] + self._table_bytes(nodes[chosen]),
             hist_bytes=0 if hist is None else int(n_bytes.sum()),
         )
         if parts is not None and self.fractions is not None:

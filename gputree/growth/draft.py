@@ -4,7 +4,7 @@ Knows numbers of nodes and sums; must not know devices.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from gputree.backends.whole import CategoryLists, Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
-from gputree.growth.seek import Found, TableSplits
+from gputree.growth.seek import Found
 from gputree.growth.surrogates import Surrogates
 from gputree.nodes import Nodes
 from gputree.runs import begins, owners, spread_out
 
 UNSPLIT = -1
 NOT_LISTED = -1
+NOT_SUMMED = -1
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Draft(Nodes):
             "listed_at": (NOT_LISTED, np.int64),
             "n_listed": (0, np.int64),
             "absent": (0, SLOT),
-            "children_at": (0, np.int64),
+            "children_at": (NOT_SUMMED, np.int64),
         }
         super().__init__(roots, blank)
         # Codes of categories with their slots, and sums of children, as nodes were noted.
@@ -97,6 +98,11 @@ class Draft(Nodes):
             draft.heuristic |= whole.heuristic
         return draft
 
+    def has_threshold(self, nodes: HostArray) -> HostArray:
+        """Which of some nodes have two children that a threshold and a side for missing make."""
+        is_tabled = self.children_at[nodes] != NOT_SUMMED
+        return np.asarray((self.listed_at[nodes] == NOT_LISTED) & ~is_tabled)
+
     def n_rows(self, nodes: HostArray) -> HostArray:
         """How many rows some nodes have."""
         if self.channels.hides_rows:
@@ -115,7 +121,7 @@ class Draft(Nodes):
             return
         own = nodes[tables.place]
         self.n_children[own] = tables.n_children
-        self._note_lists(_listed(own, tables))
+        self._note_lists(replace(tables.categories, node=nodes[tables.categories.node]))
         self.children_at[own] = self._children_end + begins(tables.n_children)
         self._children.append(tables.sums)
         self._children_end += len(tables.sums)
@@ -130,11 +136,11 @@ class Draft(Nodes):
         """Make the children of some nodes, in order, and say how their rows move."""
         n_children, begin = self.n_children[nodes], self.n_nodes
         first = self.add_children(nodes, n_children)
-        listed = np.flatnonzero(self.listed_at[nodes] != NOT_LISTED)
-        if listed.size:
+        summed = np.flatnonzero(self.children_at[nodes] != NOT_SUMMED)
+        if summed.size:
             self._children = [np.concatenate(self._children)]
-            at = spread_out(self.children_at[nodes[listed]], n_children[listed])
-            self.sums[spread_out(first[listed], n_children[listed])] = self._children[0][at]
+            at = spread_out(self.children_at[nodes[summed]], n_children[summed])
+            self.sums[spread_out(first[summed], n_children[summed])] = self._children[0][at]
         n_rows = None
         if not self.channels.hides_rows:
             n_rows = self.channels.rows_of(self.sums[begin:])
@@ -228,22 +234,6 @@ def _joined(lists: list[tuple[HostArray, HostArray]]) -> tuple[HostArray, HostAr
         return lists[0]
     code, slot = zip(*lists, strict=True)
     return np.concatenate(code), np.concatenate(slot)
-
-
-def _listed(nodes: HostArray, tables: TableSplits) -> CategoryLists:
-    """The tables of nodes as lists: a code has an entry where it does not go where most do."""
-    begin, owner = begins(tables.n_codes), owners(tables.n_codes)
-    absent = np.full(len(nodes), STAY, SLOT)
-    most = np.zeros(len(nodes), np.int64)
-    for other in (absent.copy(), 0, 1, tables.n_children - 1):
-        slot = np.broadcast_to(np.asarray(other, SLOT), absent.shape)
-        n_alike = np.add.reduceat(tables.slot == slot[owner], begin, dtype=np.int64)
-        absent = np.where(n_alike > most, slot, absent)
-        most = np.maximum(most, n_alike)
-    listed = np.flatnonzero(tables.slot != absent[owner])
-    n = np.bincount(owner[listed], minlength=len(nodes))
-    code = (listed - begin[owner[listed]]).astype(np.int32)
-    return CategoryLists(nodes, n, absent, code, tables.slot[listed])
 
 
 def _missing_slots(draft: Draft, lists: CategoryLists) -> HostArray:

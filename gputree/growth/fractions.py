@@ -42,7 +42,7 @@ class Fractions:
     def with_parts(self, batch: Batch, parts: Parts) -> Batch:
         """A batch with the parts of its nodes, which are among those of the nodes searched."""
         own = parts.among(batch.place)
-        n_bytes = own.n * self.bytes_of_part
+        n_bytes = batch.n_bytes + own.n * self.bytes_of_part
         return replace(batch, place=np.arange(len(own.n)), parts=own, n_bytes=n_bytes)
 
     def divide(self, parts: Parts, moves: Moves, draft: Draft) -> Parts:

@@ -39,7 +39,8 @@ class Batch:
     priority: HostArray  # (nodes,) comparable worth of each split
     place: HostArray  # (nodes,) where each one's sums are in `hist`
     hist: Hist | None  # None where the budget does not allow to keep it
-    n_bytes: HostArray  # (nodes,) what splitting each takes: the sums of a child, or parts of rows
+    # (nodes,) what splitting each takes: its table, and the sums of a child or parts of rows
+    n_bytes: HostArray
     hist_bytes: int  # what `hist` takes
     parts: Parts | None = None  # the parts of rows that the nodes of `hist` have, if any is divided
 

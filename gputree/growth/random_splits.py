@@ -24,13 +24,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from gputree.backends.candidates import scores
-from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Splits
+from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Seen, Splits
+from gputree.backends.seen import has_code_for_missing
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, STAY, SUM, HostArray
 from gputree.growth.constraints import MeanConstraints
-from gputree.runs import begins, owners, pieces, within
+from gputree.runs import begins, owners, pieces
 from gputree.sampling import mix, shares
 
 CELLS_AT_ONCE = 2**20  # sums of codes that are looked at together
@@ -59,9 +60,9 @@ class Drawn:
     code: HostArray  # (pairs,) the largest code of child 0, for thresholds
     next_code: HostArray  # (pairs,) the smallest code of child 1
     threshold: HostArray  # (pairs,) NaN where it lies midway between these codes
-    at: HostArray  # (occurring codes,) the place in the cells of all pairs
+    at: HostArray  # (occurring codes,) the place in what was seen
     child: HostArray  # (occurring codes,) STAY where that is not known
-    cells: HostArray  # (codes of all pairs, channels)
+    seen: Seen
     left: HostArray  # (pairs, channels) sums of child 0
 
 
@@ -75,12 +76,13 @@ class RandomSplits:
         channels: Channels,
         missing: str,
         nodes: HostArray,
+        most_seen: HostArray,
         constraints: MeanConstraints | None,
     ) -> None:
-        """`nodes` are the numbers of those at each place of a frontier."""
+        """Numbers of the nodes of a frontier, and how many entries each may have of a feature."""
         self.backend, self.bins, self.channels = backend, bins, channels
         self.missing = missing  # direction, category or known
-        self.nodes, self.constraints = nodes, constraints
+        self.nodes, self.most_seen, self.constraints = nodes, most_seen, constraints
         self.is_nominal = np.array([each.kind is Kind.NOMINAL for each in bins.features])
 
     def scores(self, hist: Hist, search: RandomSearch) -> HostArray:
@@ -96,7 +98,7 @@ class RandomSplits:
 
     def _score(self, hist: Hist, search: RandomSearch, wanted: HostArray, score: HostArray) -> None:
         place, feature = np.nonzero(wanted)
-        for some in self._pieces(feature):
+        for some in self._pieces(place, feature):
             own = place[some], feature[some]
             score[own] = self._draw(hist, search, *own).score
 
@@ -113,13 +115,13 @@ class RandomSplits:
         code, next_code = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
         missing_slot, threshold = np.full(n_nodes, STAY, SLOT), np.full(n_nodes, np.nan)
         left = np.zeros((n_nodes, self.channels.n), SUM)
-        for some in self._pieces(feature[place]):
+        for some in self._pieces(place, feature[place]):
             own = place[some]
             drawn = self._draw(hist, search, own, feature[own])
             code[own], next_code[own] = drawn.code, drawn.next_code
             threshold[own], left[own] = drawn.threshold, drawn.left
-            last = np.cumsum(self.bins.n_codes[feature[own]]) - 1
-            has_missing = self._has_missing(feature[own])
+            last = np.cumsum(drawn.seen.n) - 1
+            has_missing = has_code_for_missing(self.bins, feature[own])
             slot = self._slots(drawn, feature[own])
             missing_slot[own] = np.where(has_missing, slot[last], STAY)
         feature = feature.astype(FEATURE)
@@ -131,44 +133,40 @@ class RandomSplits:
 
     def tables(
         self, hist: Hist, search: RandomSearch, feature: HostArray, place: HostArray
-    ) -> tuple[HostArray, HostArray]:
-        """Slots and sums of the codes of the chosen features of the nodes at `place`."""
-        slots, cells = [np.empty(0, SLOT)], [np.empty((0, self.channels.n), SUM)]
-        for some in self._pieces(feature[place]):
+    ) -> tuple[Seen, HostArray]:
+        """What the nodes at `place` have of the chosen features, and the slot of each entry."""
+        seen, slots = [], []
+        for some in self._pieces(place, feature[place]):
             own = place[some]
             drawn = self._draw(hist, search, own, feature[own])
             slots.append(self._slots(drawn, feature[own]))
-            cells.append(drawn.cells)
-        return np.concatenate(slots), np.concatenate(cells)
+            seen.append(drawn.seen)
+        return Seen.joined(seen), np.concatenate(slots)
 
     def _slots(self, drawn: Drawn, feature: HostArray) -> HostArray:
-        """The child of every code; STAY for categories that do not occur in the node."""
-        n_codes = self.bins.n_codes[feature]
-        pair, code = owners(n_codes), within(n_codes)
+        """The child of every entry; STAY for categories that do not occur in the node."""
+        pair, code = owners(drawn.seen.n), drawn.seen.code
         slot = (code > drawn.code[pair]).astype(SLOT)
         slot[self.is_nominal[feature][pair] | (code >= self.bins.n_values[feature][pair])] = STAY
         slot[drawn.at] = drawn.child
         return slot
 
-    def _has_missing(self, feature: HostArray) -> HostArray:
-        return np.asarray((self.bins.n_codes > self.bins.n_values)[feature])
-
-    def _pieces(self, feature: HostArray) -> list[slice]:
+    def _pieces(self, place: HostArray, feature: HostArray) -> list[slice]:
         """Pairs whose sums are looked at together."""
-        return pieces(self.bins.n_codes[feature] * self.channels.n, CELLS_AT_ONCE)
+        n_seen = np.minimum(self.bins.n_codes[feature], self.most_seen[place])
+        return pieces(n_seen * self.channels.n, CELLS_AT_ONCE)
 
     def _draw(
         self, hist: Hist, search: RandomSearch, place: HostArray, feature: HostArray
     ) -> Drawn:
         """The splits of some pairs."""
         assert search.key is not None
-        cells = self.backend.cells(hist, place, feature)
-        n_codes = self.bins.n_codes[feature]
-        at = np.flatnonzero(self.channels.weight_of(cells) > 0)
-        pair, code = owners(n_codes)[at], within(n_codes)[at]
+        seen = self.backend.seen(hist, place, feature)
+        at = np.flatnonzero(self.channels.weight_of(seen.cells) > 0)
+        pair, code = owners(seen.n)[at], seen.code[at].astype(np.int64)
         n_own = self.bins.n_values[feature]
         if self.missing == "category":
-            n_own = np.where(self.is_nominal[feature], n_codes, n_own)
+            n_own = np.where(self.is_nominal[feature], self.bins.n_codes[feature], n_own)
         known = np.flatnonzero(code < n_own[pair])
         codes = Codes(pair[known], code[known], len(place))
         # The first draws of a node are for its features.
@@ -184,14 +182,14 @@ class RandomSplits:
             child[:] = _side_of_missing(key, codes, upper)[pair]
         child[known] = upper
         n = np.bincount(pair, minlength=len(place))
-        total, left = (_sums_of(cells[at], is_in, n) for is_in in (child != STAY, child == 0))
+        total, left = (_sums_of(seen.cells[at], is_in, n) for is_in in (child != STAY, child == 0))
         score = scores(self.channels, left, total, search)
         if self.constraints is not None:
             are_kept = self.constraints.are_kept(self.nodes[place], feature, left, total)
             score = np.where(are_kept, score, NO_SPLIT)
         lower, higher = codes.around(upper)
         threshold = self._threshold(value, feature, lower, higher)
-        return Drawn(score, lower, higher, threshold, at, child, cells, left)
+        return Drawn(score, lower, higher, threshold, at, child, seen, left)
 
     def _cut(
         self, key: HostArray, codes: "Codes", feature: HostArray

@@ -11,14 +11,18 @@ import numpy as np
 from gputree.backends.candidates import among_drawn, first_best, put_rates, trimmed
 from gputree.backends.contract import (
     NO_SPLIT,
+    OTHERS,
     Backend,
     CategoryRules,
     CategorySplits,
     Hist,
     Rates,
     Search,
+    Seen,
     Splits,
 )
+from gputree.backends.seen import has_code_for_missing
+from gputree.backends.whole import CategoryLists
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
@@ -28,7 +32,7 @@ from gputree.growth.constraints import MeanConstraints, NodeConstraints
 from gputree.growth.gaps import rate_with_gaps, tight_features
 from gputree.growth.random_splits import RandomSearch, RandomSplits
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
-from gputree.runs import begins, first_largest, pieces, within
+from gputree.runs import begins, first_largest, owners, pieces
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**20  # sums of categories that are looked at together
@@ -39,13 +43,12 @@ FEW_CATEGORIES = (
 
 @dataclass(frozen=True)
 class TableSplits:
-    """Splits that send codes to children by a table, and the sums of these children."""
+    """Splits whose children do not follow from a threshold alone, and the sums of these."""
 
     place: HostArray  # (tables,) of the node in the frontier
-    n_codes: HostArray  # (tables,)
     n_children: HostArray  # (tables,)
-    slot: HostArray  # (codes, table by table)
     sums: HostArray  # (children, channels), table by table
+    categories: CategoryLists  # of those that test categories; a node is its place in the frontier
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Seeker:
             is_ordered = self.is_ordered if may_test is None else self.is_ordered & may_test
             search = replace(search, is_ordered=is_ordered)
         if isinstance(search, RandomSearch):
-            return self._random(hist, search, nodes)
+            return self._random(hist, search, nodes, self._most_seen(sums))
         if self.is_rated:
             return self._rated(hist, search, sums)
         if self.constraints is None:
@@ -208,11 +211,13 @@ class Seeker:
 
     # One split a feature was drawn.
 
-    def _random(self, hist: Hist, search: RandomSearch, nodes: HostArray) -> Found:
+    def _random(
+        self, hist: Hist, search: RandomSearch, nodes: HostArray, most_seen: HostArray
+    ) -> Found:
         assert self.constraints is None or isinstance(self.constraints, MeanConstraints)
         missing = self.categories.missing
         draw = RandomSplits(
-            self.backend, self.bins, self.channels, missing, nodes, self.constraints
+            self.backend, self.bins, self.channels, missing, nodes, most_seen, self.constraints
         )
         score = draw.scores(hist, search)
         feature = self._first_highest(score, search)
@@ -222,11 +227,9 @@ class Seeker:
         place = place[draw.tabled(feature[place])]
         if not place.size:
             return Found(splits, None, threshold=threshold)
-        slot, cells = draw.tables(hist, search, feature, place)
-        n_codes = self.bins.n_codes[feature[place]]
+        seen, slot = draw.tables(hist, search, feature, place)
         n_children = np.full(len(place), 2)
-        sums = _child_sums(slot, n_codes, n_children, cells)
-        tables = TableSplits(place, n_codes, n_children, slot, sums)
+        tables = self._tables_of(place, feature[place], seen, slot, n_children)
         return Found(splits, tables, threshold=threshold)
 
     def _first_highest(self, score: HostArray, search: RandomSearch) -> HostArray:
@@ -261,17 +264,17 @@ class Seeker:
         """
         score = np.full((len(sums), len(self.nominal)), NO_SPLIT)
         bits, is_heuristic = np.zeros_like(score), np.zeros(score.shape, bool)
-        wanted = self._may_divide(sums)
+        wanted, most = self._may_divide(sums), self._most_seen(sums)
         if may_test is not None:
             wanted &= may_test[..., self.nominal]
         if search.rank is not None:
             is_drawn = search.rank < search.n_drawn
             own = wanted & is_drawn[:, self.nominal]
-            self._rate_pairs(hist, own, score, bits, is_heuristic)
+            self._rate_pairs(hist, own, most, score, bits, is_heuristic)
             can_split = np.any((ordered > NO_SPLIT) & is_drawn, axis=1, keepdims=True)
             can_split |= np.any(score > NO_SPLIT, axis=1, keepdims=True)
             wanted &= ~own & ~can_split
-        self._rate_pairs(hist, wanted, score, bits, is_heuristic)
+        self._rate_pairs(hist, wanted, most, score, bits, is_heuristic)
         if search.rank is not None:
             found = ordered > NO_SPLIT
             found[:, self.nominal] = score > NO_SPLIT
@@ -282,21 +285,28 @@ class Seeker:
         self,
         hist: Hist,
         is_wanted: HostArray,
+        most_seen: HostArray,
         score: HostArray,
         bits: HostArray,
         is_heuristic: HostArray,
     ) -> None:
         """Rate wanted pairs of a node and a nominal feature.
 
-        Tables of many nodes and categories are large, so they are looked at a few pairs at a time.
+        Sums of many nodes and categories are large, so they are looked at a few pairs at a time.
         """
         place, at = np.nonzero(is_wanted)
-        n_cells = self.bins.n_codes[self.nominal[at]] * self.channels.n
-        for own in pieces(n_cells, CELLS_AT_ONCE):
+        n_seen = np.minimum(self.bins.n_codes[self.nominal[at]], most_seen[place])
+        for own in pieces(n_seen * self.channels.n, CELLS_AT_ONCE):
             some = place[own], at[own]
             splits = self._split_categories(hist, some[0], self.nominal[some[1]])
             score[some], bits[some] = splits.score, splits.bits
             is_heuristic[some] = splits.is_heuristic
+
+    def _most_seen(self, sums: HostArray) -> HostArray:
+        """The most entries that nodes have of what they have seen: no more codes than rows."""
+        if self.channels.hides_rows:
+            return np.full(len(sums), self.bins.width)
+        return self.channels.rows_of(sums) + 2
 
     def _may_divide(self, sums: HostArray) -> HostArray:
         """Which nodes may have a category with rows enough, (nodes, nominal features).
@@ -321,42 +331,48 @@ class Seeker:
             if is_in.any():
                 found = self.backend.split_categories(hist, place[is_in], feature[is_in], rules)
                 parts.append((is_in, found))
-        return _put_together(parts, self.bins.n_codes[feature])
+        return _put_together(parts)
 
     def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> TableSplits:
         """The tables of some nodes, by what they split; tells these where missing values go."""
         feature = splits.feature[place].astype(np.int64)
-        n_codes = self.bins.n_codes[feature]
-        code = within(n_codes)
-        slot = (code > np.repeat(splits.code[place], n_codes)).astype(SLOT)
-        slot[code >= np.repeat(self.bins.n_values[feature], n_codes)] = STAY
+        seen = self.backend.seen(hist, place, feature)
+        slot = (seen.code > np.repeat(splits.code[place], seen.n)).astype(SLOT)
+        has_missing = has_code_for_missing(self.bins, feature)
+        last = np.cumsum(seen.n) - 1
+        slot[last[has_missing]] = STAY
         n_children = np.full(len(place), 2)
         of_categories = ~self.is_ordered[feature]
         if of_categories.any():
             found = self._split_categories(hist, place[of_categories], feature[of_categories])
             n_children[of_categories] = found.n_children
-            slot[np.repeat(of_categories, n_codes)] = found.slot
-        cells = self.backend.cells(hist, place, feature)
+            slot[np.repeat(of_categories, seen.n)] = found.slot
         if self.is_rated and not self.lets_stay:
-            slot = self._to_largest(slot, n_codes, n_children, cells, feature)
-        sums = _child_sums(slot, n_codes, n_children, cells)
-        has_missing = (self.bins.n_codes > self.bins.n_values)[feature]
-        splits.missing_slot[place] = np.where(has_missing, slot[np.cumsum(n_codes) - 1], STAY)
-        return TableSplits(place, n_codes, n_children, slot, sums)
+            slot = self._to_largest(slot, n_children, seen, has_missing)
+        splits.missing_slot[place] = np.where(has_missing, slot[last], STAY)
+        return self._tables_of(place, feature, seen, slot, n_children)
+
+    def _tables_of(
+        self,
+        place: HostArray,
+        feature: HostArray,
+        seen: Seen,
+        slot: HostArray,
+        n_children: HostArray,
+    ) -> TableSplits:
+        """TableSplits from what nodes have seen of the features they test, and where that goes."""
+        sums = _child_sums(slot, n_children, seen)
+        of_categories = ~self.is_ordered[feature]
+        return TableSplits(place, n_children, sums, _lists_of(place, of_categories, seen, slot))
 
     def _to_largest(
-        self,
-        slot: HostArray,
-        n_codes: HostArray,
-        n_children: HostArray,
-        own: HostArray,
-        feature: HostArray,
+        self, slot: HostArray, n_children: HostArray, seen: Seen, has_missing: HostArray
     ) -> HostArray:
         """The slots with missing values sent to the largest child."""
-        weight = self.channels.weight_of(_child_sums(slot, n_codes, n_children, own))
+        weight = self.channels.weight_of(_child_sums(slot, n_children, seen))
         largest = first_largest(weight, n_children)
-        last = np.cumsum(n_codes) - 1
-        is_missing = (self.bins.n_codes > self.bins.n_values)[feature] & (slot[last] == STAY)
+        last = np.cumsum(seen.n) - 1
+        is_missing = has_missing & (slot[last] == STAY)
         slot = slot.copy()
         slot[last[is_missing]] = largest[is_missing]
         return slot
@@ -383,28 +399,35 @@ def alike(
     return [(rules, own) for rules, own in nominal if own.any()]
 
 
-def _put_together(
-    parts: list[tuple[HostArray, CategorySplits]], n_codes: HostArray
-) -> CategorySplits:
+def _put_together(parts: list[tuple[HostArray, CategorySplits]]) -> CategorySplits:
     """The splits of all pairs from those of some; a part comes with which pairs it has."""
-    whole = {}
-    for name in ("score", "bits", "is_heuristic", "n_children", "slot"):
+    whole: dict[str, HostArray] = {}
+    for name in ("score", "bits", "is_heuristic", "n_children", "n_seen", "slot"):
         values = [getattr(splits, name) for _, splits in parts]
         joined = np.empty(sum(map(len, values)), values[0].dtype)
         for (is_in, _), value in zip(parts, values, strict=True):
-            joined[np.repeat(is_in, n_codes) if name == "slot" else is_in] = value
+            joined[np.repeat(is_in, whole["n_seen"]) if name == "slot" else is_in] = value
         whole[name] = joined
     return CategorySplits(**whole)
 
 
-def _child_sums(
-    slot: HostArray, n_codes: HostArray, n_children: HostArray, cells: HostArray
-) -> HostArray:
-    first = begins(n_children)
+def _lists_of(place: HostArray, is_in: HostArray, seen: Seen, slot: HostArray) -> CategoryLists:
+    """Where some of the nodes send the codes that they have seen, and all others."""
+    is_own = np.repeat(is_in, seen.n)
+    owner, code, slot = owners(seen.n[is_in]), seen.code[is_own], slot[is_own]
+    absent = np.full(int(is_in.sum()), STAY, SLOT)
+    others = np.flatnonzero(code == OTHERS)
+    absent[owner[others]] = slot[others]
+    is_listed = code != OTHERS
+    n = np.bincount(owner[is_listed], minlength=len(absent))
+    return CategoryLists(place[is_in], n, absent, code[is_listed], slot[is_listed])
+
+
+def _child_sums(slot: HostArray, n_children: HostArray, seen: Seen) -> HostArray:
     known = slot != STAY
-    child = (np.repeat(first, n_codes) + slot)[known]
-    sums = np.empty((int(n_children.sum()), cells.shape[1]), np.int64)
-    for channel, own in enumerate(cells.T):
+    child = (np.repeat(begins(n_children), seen.n) + slot)[known]
+    sums = np.empty((int(n_children.sum()), seen.cells.shape[1]), np.int64)
+    for channel, own in enumerate(seen.cells.T):
         # Sums stay below 2**53, so that adding them up as floats is exact, and far quicker.
         sums[:, channel] = np.bincount(child, own[known], minlength=len(sums))
     return sums

@@ -67,7 +67,7 @@ def _between(draft: Draft, layout: TreeLayout, sums: HostArray, whole: HostArray
     owner = np.repeat(inner, layout.n_children[inner])
     held = np.bincount(owner, weight[children], minlength=len(whole))
     by_score = held == weight
-    by_score[inner] &= draft.listed_at[layout.node[inner]] < 0
+    by_score[inner] &= draft.has_threshold(layout.node[inner])
     if by_score[inner].all():
         return score
     # A score tells of the rows whose value is known; others have joined the children since.

@@ -1,5 +1,7 @@
 """Parts of rows at the leaves of a tree, from left to right, so that a node has a run of them."""
 
+from dataclasses import fields
+
 import numpy as np
 
 from gputree.dtypes import HostArray
@@ -21,7 +23,9 @@ class Line:
         n_below = summed_up(tree, np.ones(tree.n_nodes, np.int64))
         self.first = _places(tree, n_below)
         self._last = self.first + n_below - 1
-        self._set(parts)
+        self.parts: Parts = parts.among(self._order(parts))
+        self._place: HostArray = self.first[self.parts.node]  # of each part's leaf
+        self._divided: HostArray = np.flatnonzero(~self.parts.is_whole)
 
     def runs(self, node: HostArray) -> tuple[HostArray, HostArray]:
         """Where the parts below each node begin and end."""
@@ -40,25 +44,43 @@ class Line:
         leaf = np.repeat(node, end - begin)
         self.parts.node[at], self._place[at] = leaf, self.first[leaf]
 
-    def renew(self, at: HostArray, parts: Parts) -> None:
-        """Replace the parts below some nodes, whose numbers are given, by others below them."""
+    def renew(self, node: HostArray, parts: Parts) -> None:
+        """Replace the parts below some nodes, none of which is below another, by others."""
+        node = node[np.argsort(self.first[node])]
+        begin, end = self.runs(node)
+        parts = parts.among(self._order(parts))
+        place = self.first[parts.node]
+        at = spread_out(begin, end - begin)
         if parts.is_whole.all() and self.parts.is_whole[at].all():
             # Every node has as many as it had.
-            parts = parts.among(self._order(parts))
             self.parts.put(at, parts)
-            self._place[at] = self.first[parts.node]
+            self._place[at] = place
             return
-        stays = np.ones(len(self.parts), bool)
-        stays[at] = False
-        self._set(Parts.joined([self.parts.among(stays), parts]))
-
-    def _set(self, parts: Parts) -> None:
-        self.parts = parts.among(self._order(parts))
-        self._place = self.first[self.parts.node]  # of each part's leaf
+        own = np.searchsorted(place, self.first[node])
+        runs = list(zip(begin.tolist(), end.tolist(), own.tolist(), strict=True))
+        self.parts = Parts(
+            *(
+                _spliced(getattr(self.parts, each.name), getattr(parts, each.name), runs)
+                for each in fields(Parts)
+            )
+        )
+        self._place = _spliced(self._place, place, runs)
         self._divided = np.flatnonzero(~self.parts.is_whole)
 
     def _order(self, parts: Parts) -> HostArray:
         return np.argsort(self.first[parts.node], kind="stable")
+
+
+def _spliced(old: HostArray, new: HostArray, runs: list[tuple[int, int, int]]) -> HostArray:
+    """An array with runs of another in the place of its own: begin, end, and begin in the other.
+
+    Divided rows have many parts: what stays is copied as it lies, and nothing is sorted again.
+    """
+    pieces, done = [], 0
+    for (begin, end, first), after in zip(runs, [*runs[1:], (0, 0, len(new))], strict=True):
+        pieces += [old[done:begin], new[first : after[2]]]
+        done = end
+    return np.concatenate([*pieces, old[done:]])
 
 
 def _places(tree: Tree, n_below: HostArray) -> HostArray:

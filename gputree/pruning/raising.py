@@ -235,7 +235,7 @@ class Raising:
         begin, end = self._line.runs(node)
         at = spread_out(begin, end - begin)
         own = replace(self._line.parts.among(at), node=np.repeat(node, end - begin))
-        self._line.renew(at, self._sent_down(node, own.merged()))
+        self._line.renew(node, self._sent_down(node, own.merged()))
         self._is_touched[every] = (self._counts[every] != before).any(axis=1)
         self._is_new[every] = True
 

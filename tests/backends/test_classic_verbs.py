@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends.contract import NO_SPLIT, CategoryRules, Moves, Rates, Search
+from gputree.backends.contract import NO_SPLIT, OTHERS, CategoryRules, Moves, Rates, Search
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, parts_of, value_target
@@ -223,6 +223,26 @@ def test_cells_come_in_the_order_asked_for(backend):
     assert_array_equal(*cells)
 
 
+@pytest.mark.parametrize("kind", ["two classes", "weighted numbers"])
+def test_what_is_seen_are_the_cells_without_those_of_values_that_do_not_occur(backend, kind):
+    target = target_of(kind, rows_for(backend, 900))
+    rows = backend.route(begun(backend, target), moves_by([0, 0, 1, 1, 2, 2, 2, 0]))
+    hist = backend.tally(rows, np.array([1, 2, 3]))
+    place, feature = np.array([2, 0, 1, 2, 2]), np.array([1, 3, 0, 2, 1])
+    seen = backend.seen(hist, place, feature)
+    ends, n_codes = np.cumsum(seen.n), bins().n_codes[feature]
+    cells = np.split(backend.cells(hist, place, feature), np.cumsum(n_codes)[:-1])
+    for pair, (end, n) in enumerate(zip(ends, seen.n, strict=True)):
+        n_values, whole = bins().n_values[feature[pair]], cells[pair]
+        known = np.flatnonzero(whole[:n_values].any(axis=1)).tolist()
+        others = [OTHERS] if len(known) < n_values else []
+        missing = list(range(n_values, n_codes[pair]))
+        code, own = seen.code[end - n : end], seen.cells[end - n : end]
+        assert code.tolist() == known + others + missing
+        assert_array_equal(own[code != OTHERS], whole[code[code != OTHERS]])
+        assert not own[code == OTHERS].any()
+
+
 # Categories. A device gives their cells, and the host splits them: one case tells all of a device.
 
 
@@ -286,7 +306,8 @@ def check_categories(backend, kind, missing, is_multiway, criterion, min_categor
     assert found.bits.tobytes() == expected.bits.tobytes()
     assert_array_equal(found.n_children, expected.n_children)
     assert_array_equal(found.is_heuristic, expected.is_heuristic)
-    can = np.repeat(expected.score > NO_SPLIT, bins().n_codes[feature])
+    assert_array_equal(found.n_seen, expected.n_seen)
+    can = np.repeat(expected.score > NO_SPLIT, found.n_seen)
     assert_array_equal(found.slot[can], expected.slot[can])
 
 

@@ -244,9 +244,13 @@ def test_the_sums_held_at_once_stay_within_the_budget(budget):
 
 
 def test_a_frontier_is_an_eighth_of_the_budget():
-    """Each node divided makes two to search and up to two to tally; as many sums are kept."""
+    """Each node divided makes two to search and up to two to tally; as many sums are kept.
+
+    Beside sums, a node takes the child of each of its codes.
+    """
     backend = Scripted(full_script(5))
-    grown(backend, classes(32, 32), budget=16)
+    n_bytes = 1 + 2 * int(BINS.n_codes[0])
+    grown(backend, classes(32, 32), budget=16 * n_bytes)
     routed = [len(said[1]) for said in backend.said if said[0] == "route"]
     assert max(routed) == 2
 

@@ -5,6 +5,7 @@ import pytest
 
 from gputree import sampling
 from gputree.backends.contract import Splits
+from gputree.backends.whole import CategoryLists
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Kind
 from gputree.data.target import Channels
@@ -39,12 +40,19 @@ def note_table(growing, nodes, feature, slot, sums):
     splits = Splits(
         score=np.ones(n), feature=np.array(feature), left=np.zeros((n, 2), np.int64), **none
     )
+    codes = [np.arange(len(part), dtype=np.int32) for part in slot]
+    lists = CategoryLists(
+        node=np.arange(n),
+        n=np.array([len(part) for part in slot]),
+        absent=np.full(n, STAY, SLOT),
+        code=np.concatenate(codes),
+        slot=np.concatenate(slot).astype(SLOT),
+    )
     tables = TableSplits(
         place=np.arange(n),
-        n_codes=np.array([len(part) for part in slot]),
         n_children=np.array([len(part) for part in sums]),
-        slot=np.concatenate(slot).astype(SLOT),
         sums=np.concatenate(sums),
+        categories=lists,
     )
     growing.note(np.array(nodes), Found(splits, tables))
 

@@ -20,6 +20,7 @@ from gputree.backends.contract import (
     Rates,
     Result,
     Search,
+    Seen,
     Siblings,
     Splits,
 )
@@ -285,10 +286,15 @@ class CpuBackend(Defaults):
     def cells(self, hist: CpuHist, place: HostArray, feature: HostArray) -> HostArray:
         return cpu_rate.cells(self._workers, hist, place, feature)
 
+    def seen(self, hist: CpuHist, place: HostArray, feature: HostArray) -> Seen:
+        if hist.rows.is_packed:
+            return super().seen(hist, place, feature)
+        return cpu_rate.seen(self._workers, hist, place, feature)
+
     def split_categories(
         self, hist: CpuHist, place: HostArray, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        tables = tables_of(hist.rows.bins, self.cells(hist, place, feature), feature)
+        tables = tables_of(hist.rows.bins, self.seen(hist, place, feature), feature)
         return cpu_categories.split(self._workers, tables, hist.rows.target.channels, rules)
 
     def span(self, rows: CpuRows, nodes: HostArray) -> HostArray:

@@ -73,7 +73,7 @@ def _multiway(
     if rules.missing == "direction":
         has_missing = np.flatnonzero(tables.n_codes > n_values)
         slot[(start + tables.n_codes - 1)[has_missing]] = largest[has_missing]
-    return CategorySplits(score, bits, np.zeros(n_pairs, bool), n_children, slot)
+    return CategorySplits(score, bits, np.zeros(n_pairs, bool), n_children, tables.n_codes, slot)
 
 
 def _groups(
@@ -101,4 +101,4 @@ def _groups(
         slot,
         work=tables.cells.size,
     )
-    return CategorySplits(score, bits, is_heuristic, np.full(n_pairs, 2), slot)
+    return CategorySplits(score, bits, is_heuristic, np.full(n_pairs, 2), tables.n_codes, slot)

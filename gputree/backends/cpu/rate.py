@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import CategoryRules, Rates, Search
+from gputree.backends.contract import CategoryRules, Rates, Search, Seen
 from gputree.backends.cpu.histogram import CpuHist
 from gputree.backends.cpu.rows import laid_out
 from gputree.backends.cpu.workers import Workers
+from gputree.backends.seen import blank
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
@@ -122,6 +123,37 @@ def cells(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray)
         work=n_counted + len(found),
     )
     return found.reshape(-1, n_channels)
+
+
+def seen(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray) -> Seen:
+    """The same by the codes that occur; sums are not words."""
+    rows, bins, n_channels = hist.rows, hist.rows.bins, hist.rows.target.channels.n
+    node, summed = hist.node[place], hist.place[place]
+    n_rows = rows.n_rows[node]
+    n_counted = int(n_rows[summed < 0].sum())
+    work = n_counted + int(bins.n_codes[feature[summed >= 0]].sum())
+    where = summed, feature, rows.start[node], n_rows, rows.order
+    codes = rows.code, *laid_out(workers, rows, n_counted), hist.sums, bins.offset, bins.n_values
+    n_known = np.empty(len(place), np.int64)
+    workers.run(cell_kernels.count_seen, len(place), *where, *codes, n_channels, n_known, work=work)
+    found = blank(bins, feature, n_known, n_channels)
+    workers.run(
+        cell_kernels.gather_seen,
+        len(place),
+        *where,
+        *codes,
+        n_channels,
+        rows.label,
+        rows.value,
+        rows.weight,
+        begins(found.n),
+        n_known,
+        found.n,
+        found.code,
+        found.cells.reshape(-1),
+        work=work,
+    )
+    return found
 
 
 def _words_apart(

@@ -1,0 +1,58 @@
+"""Sums of pairs of a node and a feature by codes that occur, where a backend sums all codes."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from gputree.backends.contract import OTHERS, Seen
+from gputree.data.bins import Bins
+from gputree.dtypes import SUM, HostArray
+from gputree.runs import begins, owners, spread_out, within
+
+CELLS_AT_ONCE = 2**20  # sums of all codes that are made together
+
+Cells = Callable[[HostArray, HostArray], HostArray]  # those of all codes, of places and features
+
+
+def blank(bins: Bins, feature: HostArray, n_known: HostArray, n_channels: int) -> Seen:
+    """Entries of pairs in which so many values occur, without the codes and sums of these."""
+    n_values, has_missing = bins.n_values[feature], has_code_for_missing(bins, feature)
+    n = n_known + (n_known < n_values) + has_missing
+    code = np.full(int(n.sum()), OTHERS, np.int32)
+    code[(np.cumsum(n) - 1)[has_missing]] = n_values[has_missing]
+    return Seen(n, code, np.zeros((len(code), n_channels), SUM))
+
+
+def has_code_for_missing(bins: Bins, feature: HostArray) -> HostArray:
+    """Whether the last code of each feature stands for missing values."""
+    return np.asarray(bins.n_codes[feature] > bins.n_values[feature])
+
+
+def seen_of_cells(cells: Cells, bins: Bins, place: HostArray, feature: HostArray) -> Seen:
+    """What pairs have seen, from the sums of all codes of a few of them at a time."""
+    n_codes = bins.n_codes[feature]
+    bound = np.flatnonzero(np.diff(np.cumsum(n_codes) // CELLS_AT_ONCE, prepend=0)).tolist()
+    parts = [
+        _without_gaps(bins, feature[first:end], cells(place[first:end], feature[first:end]))
+        for first, end in pairwise([0, *bound, len(feature)])
+        if first < end or not len(feature)
+    ]
+    return Seen.joined(parts)
+
+
+def _without_gaps(bins: Bins, feature: HostArray, cells: HostArray) -> Seen:
+    """The entries of sums of all codes that are not all 0."""
+    n_codes, has_missing = bins.n_codes[feature], has_code_for_missing(bins, feature)
+    owner, code = owners(n_codes), within(n_codes)
+    occurs = np.zeros(len(cells), bool)
+    for channel in cells.T:  # the channels of a code are few: many short sums would take longer
+        occurs |= channel != 0
+    at = np.flatnonzero(occurs & (code < bins.n_values[feature][owner]))
+    n_known = np.bincount(owner[at], minlength=len(feature))
+    seen = blank(bins, feature, n_known, cells.shape[1])
+    to = spread_out(begins(seen.n), n_known)
+    seen.code[to], seen.cells[to] = code[at], cells[at]
+    last, last_code = (np.cumsum(n)[has_missing] - 1 for n in (seen.n, n_codes))
+    seen.cells[last] = cells[last_code]
+    return seen
