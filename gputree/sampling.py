@@ -63,6 +63,30 @@ def shuffled(seed: int, n: int) -> HostArray:
     return np.argsort(mix(key, np.arange(n, dtype=np.uint64)), kind="stable")
 
 
+def drawn_by_group(seed: int, group: HostArray, n: int) -> HostArray:
+    """Which rows are drawn, of every group its share of `n`; one row of each is always left.
+
+    `group` has a whole number for each row. Fewer than `n` are drawn where groups of a single
+    row, of which none can be drawn, have a share in it.
+    """
+    order = shuffled(seed, len(group))
+    count = np.bincount(group)
+    by_group = order[np.argsort(group[order], kind="stable")]
+    place = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    is_drawn = np.zeros(len(group), bool)
+    is_drawn[by_group] = place < np.repeat(_divided(n, count), count)
+    return is_drawn
+
+
+def _divided(n: int, count: HostArray) -> HostArray:
+    """What each group has of `n` in proportion, less than its count; largest remainders first."""
+    part, rest = np.divmod(count * n, count.sum())
+    can_have_more = np.flatnonzero(part < count - 1)
+    largest = can_have_more[np.argsort(-rest[can_have_more], kind="stable")]
+    part[largest[: n - part.sum()]] += 1
+    return part
+
+
 def tree_seed(seed: int, tree: int) -> int:
     """The seed of one tree of an ensemble."""
     return int(root_key(seed, tree)[0])

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gputree.kernels.cpu import sampling as compiled
-from gputree.sampling import child_keys, feature_ranks, mix, root_key, shares
+from gputree.sampling import (
+    child_keys,
+    drawn_by_group,
+    feature_ranks,
+    mix,
+    root_key,
+    shares,
+    shuffled,
+)
 
 keys = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8).map(
     lambda numbers: np.array(numbers, np.uint64)
@@ -120,3 +128,21 @@ def test_compiled_draws_are_the_same(n_features):
         turn = np.empty(n_features, np.int64)
         compiled.draw(key[0], n_features, n_drawn, np.empty(n_features, np.uint64), turn)
         assert_array_equal(rank[turn[:n_drawn]], np.arange(n_drawn))
+
+
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=60), st.data(), st.integers(0, 9))
+def test_every_group_has_its_share_drawn_and_a_row_left(group, data, seed):
+    group = np.array(group)
+    n = data.draw(st.integers(1, len(group) - 1))
+    is_drawn = drawn_by_group(seed, group, n)
+    for number in np.unique(group):
+        own = is_drawn[group == number]
+        assert own.sum() < len(own)
+        assert abs(own.sum() - len(own) * n / len(group)) <= 1
+    can_give_more = (np.bincount(group) > 1).all()
+    assert is_drawn.sum() == n if can_give_more else is_drawn.sum() <= n
+
+
+def test_of_a_single_group_the_first_in_random_order_are_drawn():
+    is_drawn = drawn_by_group(3, np.zeros(40, int), 7)
+    assert set(np.flatnonzero(is_drawn)) == set(shuffled(3, 40)[:7])

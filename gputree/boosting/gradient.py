@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
 from gputree.boosting.model import GradientBoosting
+from gputree.boosting.run import BoostRun
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
@@ -36,7 +37,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         the log-odds that the trees add up to. A function of y, the numbers of the classes, and the
         predictions so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the
         gradient and the hessian of a loss, each of the shape of the predictions, and as a third, if
-        it is to be watched by early stopping, the loss of each row; trees then start from 0.
+        it is to be watched by early stopping, the loss of each row; trees then start from 0. A
+        loss object of scikit-learn is taken as such a function.
     learning_rate : float, default=0.1
         What the values of leaves are multiplied by.
     max_depth : int or None, default=6
@@ -89,7 +91,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
         of model, X and y of which more is better, or None for what `score` says.
     validation_fraction : float or None, default=0.1
-        The share of the rows that early stopping holds out; None looks at the rows that trees see.
+        The share of the rows of each class that early stopping holds out; at least one row of a
+        class is left to train on. None looks at the rows that trees see.
     n_iter_no_change : int, default=10
         How many rounds without a smaller loss, or a higher score, end a fit.
     tol : float, default=1e-7
@@ -305,6 +308,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
             weight = read_weights(weight, n_rows, "the product of sample_weight and class_weight")
         learned = {"classes_": classes, "n_classes_": len(classes)}
         return number.astype(np.float64), weight, learned
+
+    def _groups(self, run: BoostRun) -> HostArray:
+        return run.target.astype(np.int64)  # a rare class is watched, and trained on
 
     def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         label = column_or_1d(read_target(y, n_rows, type(self).__name__))

@@ -35,7 +35,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
         the trees add up to. A function of y and the predictions so far returns the gradient and the
         hessian of a loss for each row, and as a third, if it is to be watched by early stopping,
-        the loss itself; trees then start from 0.
+        the loss itself; trees then start from 0. A loss object of scikit-learn is taken as such a
+        function.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
     learning_rate : float, default=0.1

@@ -1,7 +1,7 @@
 """Losses that users write as functions.
 
 A function of the target and the predictions so far returns gradient and hessian, and perhaps the
-loss of each row, without which nobody can watch it.
+loss of each row, without which nobody can watch it. A loss object of scikit-learn tells all three.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,9 @@ from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
 from gputree.kernels.losses import SQUARED
 
+# The links of scikit-learn's loss objects by which answers of a model of one's own loss are made.
+LINKS = "IdentityLink", "LogitLink", "MultinomialLogit"
+
 # What a file says where a model had a function.
 FORGOTTEN = "function"
 
@@ -25,6 +28,23 @@ def refuse_forgotten(loss: Any) -> None:
         raise ValueError("loss was a function, which files do not hold; set it again")
 
 
+def as_function(loss: Any) -> Any:
+    """A function as it is; that of a loss object of scikit-learn, which has it as methods."""
+    if not hasattr(loss, "gradient_hessian"):
+        return loss
+    link = type(loss.link).__name__
+    if link not in LINKS or not loss.differentiable:
+        raise ValueError(
+            f"loss={type(loss).__name__}(...) has a link of its own ({link}), or quantiles for "
+            "leaves, which an object cannot tell; use the name of a loss, such as 'poisson'"
+        )
+
+    def told(y: HostArray, raw: HostArray) -> tuple[HostArray, HostArray, HostArray]:
+        return *loss.gradient_hessian(y, raw), loss.loss(y, raw)
+
+    return told
+
+
 class OwnLoss:
     """A function of y and predictions; these are (rows,), or (rows, outputs) for several."""
 
@@ -32,7 +52,7 @@ class OwnLoss:
         self, function: Callable[[HostArray, HostArray], Any], n_outputs: int, ridge: float
     ) -> None:
         """`ridge` is what is added to the hessian of a leaf."""
-        self._function, self._n_outputs, self._ridge = function, n_outputs, ridge
+        self._function, self._n_outputs, self._ridge = as_function(function), n_outputs, ridge
         self._name = getattr(function, "__name__", type(function).__name__)
 
     def named(self) -> Named:

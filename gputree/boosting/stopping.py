@@ -147,8 +147,17 @@ class Stopping(Ensemble):
                 "train on; use less, or early_stopping=False"
             )
         is_out = np.zeros(len(run.target), bool)
-        is_out[order[sampling.shuffled(run.seed, n_rows)[:n_out]]] = True
+        is_out[order] = sampling.drawn_by_group(run.seed, self._groups(run)[order], n_out)
+        if not is_out.any():
+            raise ValueError(
+                "early_stopping holds rows out of classes that have at least two, and there is no "
+                "such class; use early_stopping=False, or give X_val and y_val"
+            )
         return is_out
+
+    def _groups(self, run: BoostRun) -> HostArray:
+        """The number of the group that each row is held out with, in which all rows are alike."""
+        return np.zeros(len(run.target), np.int64)
 
     def _watch(
         self,

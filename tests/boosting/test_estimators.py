@@ -455,6 +455,27 @@ def test_a_classifiers_own_loss_is_the_built_in_one(loss, data):
     assert list(own.staged_loss(X, y)) == pytest.approx(list(built_in.staged_loss(X, y)), abs=1e-4)
 
 
+def test_a_loss_object_of_scikit_learn_is_the_built_in_loss():
+    theirs = pytest.importorskip("sklearn._loss")
+    for kind, loss, (X, y) in (
+        (GradientBoostingRegressor, theirs.HalfSquaredError(), DIABETES),
+        (GradientBoostingClassifier, theirs.HalfBinomialLoss(), CANCER),
+    ):
+        options = {"n_estimators": 5, "early_stopping": True, "random_state": 0}
+        own, built_in = (
+            model.fit(X, y) for model in (kind(loss=loss, **options), kind(init="zero", **options))
+        )
+        assert own.predict(X) == pytest.approx(built_in.predict(X))
+        assert own.validation_score_ == pytest.approx(built_in.validation_score_)
+
+
+@pytest.mark.parametrize("name", ["HalfPoissonLoss", "AbsoluteError"])
+def test_a_loss_object_with_another_link_or_with_quantiles_is_refused(name):
+    loss = getattr(pytest.importorskip("sklearn._loss"), name)()
+    with pytest.raises(ValueError, match="use the name of a loss, such as 'poisson'"):
+        GradientBoostingRegressor(2, loss=loss).fit(*DIABETES)
+
+
 def test_weights_count_for_a_loss_of_ones_own():
     X, y = DIABETES
     y = y - y.mean()

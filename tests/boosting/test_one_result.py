@@ -67,6 +67,10 @@ MODELS = {
         lambda w: GradientBoostingRegressor(30, early_stopping=True, random_state=0, **w),
         0,
     ),
+    "stopped by class": (
+        lambda w: GradientBoostingClassifier(20, early_stopping=True, random_state=0, **w),
+        3,
+    ),
 }
 
 

@@ -49,6 +49,38 @@ def test_a_function_is_shown_the_rows_that_are_held_out():
         model.fit(Dataset(X, y))
 
 
+def held_out_labels(y, fraction, **given):
+    """The labels of the rows that early stopping looks at."""
+    seen = []
+
+    def score(model, X, y, sample_weight=None):
+        seen.append(y)
+        return 0.0
+
+    options = {"early_stopping": True, "scoring": score, "validation_fraction": fraction}
+    X = np.arange(len(y))[:, None]
+    GradientBoostingClassifier(1, **options, **QUICK).fit(X, y, **given)
+    return sorted(seen[0].tolist())
+
+
+def test_every_class_is_held_out_by_its_share():
+    y = np.repeat(["many", "rare", "some"], [70, 10, 20])
+    assert held_out_labels(y, 0.1) == ["many"] * 7 + ["rare"] + ["some"] * 2
+
+
+def test_every_class_is_left_to_train_on():
+    assert held_out_labels(np.array([0, 0, 0, 1]), 0.5) == [0, 0]
+    y = np.repeat([0, 1], [2, 8])
+    assert held_out_labels(y, 0.8) == [0] + [1] * 7
+    # A row of weight 0 is not one to train on.
+    assert held_out_labels(y, 0.8, sample_weight=np.arange(10) > 0) == [1] * 7
+
+
+def test_classes_of_one_row_cannot_be_held_out():
+    with pytest.raises(ValueError, match="there is no such class; use early_stopping=False"):
+        held_out_labels(np.arange(4), 0.5)
+
+
 def test_the_order_of_rows_does_not_change_when_a_score_stops():
     X, y = CANCER
     order = np.random.default_rng(0).permutation(len(y))
