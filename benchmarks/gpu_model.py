@@ -18,7 +18,7 @@ COSTS = json.loads((Path(__file__).parents[1] / "tests/gpu/costs.json").read_tex
 WAVEFRONTS = 3.53  # of a shared atomic by 32 lanes with random cells
 LAUNCH_SECONDS = 20e-6  # of the host for a launch with a dozen arrays
 SYNC_SECONDS = 30e-6
-LAUNCHES, SYNCS = 8, 1  # a category
+LAUNCHES, SYNCS = 8, 1  # a level
 
 
 @dataclass(frozen=True)

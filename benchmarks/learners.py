@@ -175,7 +175,7 @@ class Ydf:
             label="y",
             task=ydf.Task.CLASSIFICATION if job.n_classes else ydf.Task.REGRESSION,
             validation_ratio=0.0,
-            max_depth=-1 if job.depth is None else job.depth + 1,  # it counts categories of nodes
+            max_depth=-1 if job.depth is None else job.depth + 1,  # it counts levels of nodes
             min_examples=1,
             num_threads=job.threads,
         )

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import t as student
 
 HELD_OUT = 0.2  # the share of the rows
-CATEGORY_NUMBER = 0.95
+CONFIDENCE = 0.95
 OURS = "gputree"
 SMALLER_IS_BETTER = ("log loss", "Brier score")
 # What each contest is judged by; tables of numbers have R² only.
@@ -88,7 +88,7 @@ def verdict(measure: str, scores: dict[str, dict[str, list[float]]]) -> Verdict:
     who = max((name for name in mean if name != OURS), key=lambda name: sign * mean[name])
     apart = sign * (np.array(scores[OURS][measure]) - np.array(scores[who][measure]))
     ahead, error = float(apart.mean()), standard_error(apart)
-    bound = error * float(student.ppf(0.5 + CATEGORY_NUMBER / 2.0, len(apart) - 1))
+    bound = error * float(student.ppf(0.5 + CONFIDENCE / 2.0, len(apart) - 1))
     word = "better" if ahead > bound else "worse" if ahead < -bound else "even"
     return Verdict(measure, mean, who, ahead, error, word)
 

@@ -1,4 +1,4 @@
-"""Which values share a code: cuts of numeric features, categories of categories.
+"""Which values share a code: cuts of numeric features, categories of nominal ones.
 
 Knows nothing of how cuts are found (`cuts` does) nor of arrays on devices.
 """

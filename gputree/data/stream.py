@@ -143,7 +143,7 @@ def numbers(column: Any) -> HostArray:
 
 
 class Features:
-    """What the columns are: their kinds, and the categories of categories."""
+    """What the columns are: their kinds, and the categories of those that have some."""
 
     def __init__(self, stream: Stream, categorical_features: CategoricalFeatures) -> None:
         flags = categorical_flags(categorical_features, stream.features, is_named=True)

@@ -153,7 +153,7 @@ def _unusual(number: Any) -> str | None:
 def _read(text: str | bytes) -> dict[str, Any]:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     if nesting(raw) > MAX_NESTING:  # before the parser, which recurses
-        raise ModelFileError(f"{NAME} is nested deeper than {MAX_NESTING} categories")
+        raise ModelFileError(f"{NAME} is nested deeper than {MAX_NESTING} levels")
     try:
         said = json.loads(raw, parse_constant=_refuse_constant)
     except ValueError as error:

@@ -47,7 +47,7 @@ def _facts(model: Any) -> list[tuple[str, str]]:
         tree = model.nodes_
         depth = len(tree.levels()) - 1
         found.append(
-            ("tree", f"{tree.n_nodes:,} nodes, {tree.n_leaves:,} leaves, {depth:,} categories")
+            ("tree", f"{tree.n_nodes:,} nodes, {tree.n_leaves:,} leaves, {depth:,} levels")
         )
         pruned = getattr(model, "pruning_report_", None)
         if pruned is not None:
