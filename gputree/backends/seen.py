@@ -1,14 +1,13 @@
 """Sums of pairs of a node and a feature by codes that occur, where a backend sums all codes."""
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
 from gputree.backends.contract import OTHERS, Seen
 from gputree.data.bins import Bins
 from gputree.dtypes import SUM, HostArray
-from gputree.runs import begins, owners, spread_out, within
+from gputree.runs import begins, owners, pieces, spread_out, within
 
 CELLS_AT_ONCE = 2**20  # sums of all codes that are made together
 
@@ -31,14 +30,10 @@ def has_code_for_missing(bins: Bins, feature: HostArray) -> HostArray:
 
 def seen_of_cells(cells: Cells, bins: Bins, place: HostArray, feature: HostArray) -> Seen:
     """What pairs have seen, from the sums of all codes of a few of them at a time."""
-    n_codes = bins.n_codes[feature]
-    bound = np.flatnonzero(np.diff(np.cumsum(n_codes) // CELLS_AT_ONCE, prepend=0)).tolist()
-    parts = [
-        _without_gaps(bins, feature[first:end], cells(place[first:end], feature[first:end]))
-        for first, end in pairwise([0, *bound, len(feature)])
-        if first < end or not len(feature)
-    ]
-    return Seen.joined(parts)
+    own = pieces(bins.n_codes[feature], CELLS_AT_ONCE) or [slice(0)]
+    return Seen.joined(
+        [_without_gaps(bins, feature[some], cells(place[some], feature[some])) for some in own]
+    )
 
 
 def _without_gaps(bins: Bins, feature: HostArray, cells: HostArray) -> Seen:
