@@ -57,14 +57,14 @@ class Nodes:
         self.n_nodes += int(n_children.sum())
         self.reserve(self.n_nodes)
         field, new = self.field, slice(begin, self.n_nodes)
-        field["first_child"][nodes] = first
         parent = np.repeat(nodes, n_children)
-        slot = np.arange(begin, self.n_nodes) - np.repeat(first, n_children)
+        field["first_child"][nodes] = first
         field["parent"][new] = parent
         field["depth"][new] = field["depth"][parent] + 1
-        left = field["left"][parent]
-        field["sums"][new] = np.where((slot == 0)[:, None], left, field["sums"][parent] - left)
+        field["sums"][new] = field["sums"][parent] - field["left"][parent]
+        field["sums"][first] = field["left"][nodes]
         if "key" in field:
+            slot = np.arange(begin, self.n_nodes) - np.repeat(first, n_children)
             field["key"][new] = sampling.child_keys(field["key"][parent], slot)
         return first
 
