@@ -129,10 +129,10 @@ def test_an_unknown_contestant_is_an_error(suite):
 # Curves
 
 
-def test_the_gradient_of_a_power_law_is_its_exponent(suite):
+def test_the_slope_of_a_power_law_is_its_exponent(suite):
     curve = [(size, 3.0 * size**1.5) for size in (10, 100, 1000)]
-    assert suite.curves.gradient(curve) == pytest.approx(1.5)
-    assert suite.curves.gradient(curve[:1]) is None
+    assert suite.curves.slope(curve) == pytest.approx(1.5)
+    assert suite.curves.slope(curve[:1]) is None
 
 
 def test_curves_cross_where_one_falls_below_the_other_for_good(suite):

@@ -62,7 +62,8 @@ MAY_IMPORT = {
     },
     "gputree.growth": {
         *FOUNDATION,
-        *("gputree.backends.contract", "gputree.backends.candidates", "gputree.backends.whole"),
+        *("gputree.backends.contract", "gputree.backends.candidates", "gputree.backends.seen"),
+        "gputree.backends.whole",
         *("gputree.data", "gputree.tree", "gputree.nodes", "gputree.sampling"),
         *("gputree.formulas", "gputree.kernels.criteria"),
     },

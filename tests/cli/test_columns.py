@@ -30,7 +30,7 @@ def houses(csv_file):
         (at, 100 + at % 7, ["red", "blue", "", "green"][at % 4], "", "x", f"n{at}", at % 3, at % 2)
         for at in range(40)
     ]
-    return csv_file("t.csv", "id,size,colour,none,same,note,category,y", rows)
+    return csv_file("t.csv", "id,size,colour,none,same,note,level,y", rows)
 
 
 def test_each_kind_is_found_and_shown(kinds, houses, run):
@@ -97,7 +97,7 @@ def test_a_few_numbers_among_words_are_categories(kinds, csv_file):
     assert kinds("t.csv")["a"][0] == "category"
 
 
-def test_the_order_of_the_rows_does_not_matter_to_the_categories(run, csv_file):
+def test_the_order_of_the_rows_does_not_matter_to_the_levels(run, csv_file):
     rows = [("b", 1), ("a", 0), ("c", 1), ("a", 0)]
     models = []
     for order in (rows, rows[::-1]):
@@ -201,7 +201,7 @@ def test_the_task_is_told_from_the_target(run, csv_file, values, task):
         (["--ordered", "colour"], "COLUMN=LOWEST,...,HIGHEST is needed"),
         (["--ordered", "colour=red,red"], "names a category twice"),
         (["--ordered", "colour=red,blue"], "'green' on line 5 of t.csv is not among red, blue"),
-        (["--ordered", "category=low,high"], "--ordered category: low, high are not its values"),
+        (["--ordered", "level=low,high"], "--ordered level: low, high are not its values"),
         (
             ["--task", "regression", "--target", "colour"],
             "the target 'colour' is missing on line 4",

@@ -245,7 +245,7 @@ def own_model(name, run):
         criterion = {"gini": "gini", "information": "entropy"}[run["split"]]
         model = CARTClassifier(criterion=criterion, max_exact_levels=14, **options)
         # Ties between classes go to the first one that rpart lists.
-        y = y.astype(str).map([str(category) for category in run["ycategories"]].index)
+        y = y.astype(str).map([str(category) for category in run["ylevels"]].index)
     else:
         model = CARTRegressor(**options)
     X, y = X[is_in], np.asarray(y)[is_in]

@@ -14,7 +14,7 @@ def interruptions_as_such() -> Iterator[None]:
 
     Examples
     --------
-    >>> from gputree.backends.interrupts import interruptions_as_such
+    >>> from gputree.backends.cpu.interrupts import interruptions_as_such
     >>> try:
     ...     with interruptions_as_such():
     ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
