@@ -28,7 +28,7 @@ def test_after_a_fit_facts_follow():
     shown = tree._repr_html_()
     assert "sk-top-container" in shown  # scikit-learn's own part
     assert shown.count("gputree-facts") == 1
-    assert "5 nodes, 3 leaves, 2 categories" in shown
+    assert "5 nodes, 3 leaves, 2 levels" in shown
     assert "petal width (cm)" in shown
     bundle = tree._repr_mimebundle_()
     assert bundle["text/html"].count("gputree-facts") == 1
