@@ -22,8 +22,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree.backends.candidates import first_best, missing_slots, scores, trimmed
-from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits, Seen
-from gputree.backends.seen import has_code_for_missing
+from gputree.backends.contract import NO_SPLIT, CategoryRules, CategorySplits
+from gputree.backends.seen import Seen, has_code_for_missing
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, STAY, HostArray

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, FeatureCategories, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
@@ -57,7 +58,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 NO_SPLIT = -np.inf  # score of a node without an admissible split
-OTHERS = -1  # stands for all values that a node has not, in the place of a code
 
 
 @dataclass(frozen=True)
@@ -140,29 +140,6 @@ class Rates:
     left_weight: HostArray  # of child 0
     known_weight: HostArray  # of both children
     n_cuts: HostArray  # how many thresholds are admissible
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The sums of pairs of a node and a feature, by the codes that the node has seen.
-
-    The values that occur come in the order of their codes. After them one entry without sums stands
-    for all others, if there are any. The last entry is that of missing values where the feature has
-    a code for them, whether they occur or not. So a pair costs what its node has, whatever the
-    feature has.
-    """
-
-    n: HostArray  # (pairs,) entries of each
-    code: HostArray  # (entries,) OTHERS for values that do not occur
-    cells: HostArray  # (entries, channels)
-
-    @classmethod
-    def joined(cls, several: Sequence["Seen"]) -> "Seen":
-        """Some pairs after others."""
-        if len(several) == 1:
-            return several[0]
-        names = ("n", "code", "cells")
-        return cls(*(np.concatenate([getattr(each, name) for each in several]) for name in names))
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,11 @@ from gputree.backends.contract import (
     Result,
     Rows,
     Search,
-    Seen,
     Siblings,
     Splits,
 )
 from gputree.backends.host_walk import host_walker
-from gputree.backends.seen import seen_of_cells
+from gputree.backends.seen import Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits
 from gputree.data.bins import Bins

@@ -1,17 +1,41 @@
-"""Sums of pairs of a node and a feature by codes that occur, where a backend sums all codes."""
+"""Sums of pairs of a node and a feature by the codes that occur."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from gputree.backends.contract import OTHERS, Seen
 from gputree.data.bins import Bins
 from gputree.dtypes import SUM, HostArray
 from gputree.runs import begins, owners, pieces, spread_out, within
 
+OTHERS = -1  # stands for all values that a node has not, in the place of a code
 CELLS_AT_ONCE = 2**20  # sums of all codes that are made together
 
 Cells = Callable[[HostArray, HostArray], HostArray]  # those of all codes, of places and features
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The sums of pairs of a node and a feature, by the codes that the node has seen.
+
+    The values that occur come in the order of their codes. After them one entry without sums stands
+    for all others, if there are any. The last entry is that of missing values where the feature has
+    a code for them, whether they occur or not. So a pair costs what its node has, whatever the
+    feature has.
+    """
+
+    n: HostArray  # (pairs,) entries of each
+    code: HostArray  # (entries,) OTHERS for values that do not occur
+    cells: HostArray  # (entries, channels)
+
+    @classmethod
+    def joined(cls, several: Sequence["Seen"]) -> "Seen":
+        """Some pairs after others."""
+        if len(several) == 1:
+            return several[0]
+        names = ("n", "code", "cells")
+        return cls(*(np.concatenate([getattr(each, name) for each in several]) for name in names))
 
 
 def blank(bins: Bins, feature: HostArray, n_known: HostArray, n_channels: int) -> Seen:

@@ -24,8 +24,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from gputree.backends.candidates import scores
-from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Seen, Splits
-from gputree.backends.seen import has_code_for_missing
+from gputree.backends.contract import NO_SPLIT, Backend, Hist, Search, Splits
+from gputree.backends.seen import Seen, has_code_for_missing
 from gputree.data.bins import Bins
 from gputree.data.table import Kind
 from gputree.data.target import Channels

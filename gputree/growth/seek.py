@@ -11,17 +11,15 @@ import numpy as np
 from gputree.backends.candidates import among_drawn, first_best, put_rates, trimmed
 from gputree.backends.contract import (
     NO_SPLIT,
-    OTHERS,
     Backend,
     CategoryRules,
     CategorySplits,
     Hist,
     Rates,
     Search,
-    Seen,
     Splits,
 )
-from gputree.backends.seen import has_code_for_missing
+from gputree.backends.seen import OTHERS, Seen, has_code_for_missing
 from gputree.backends.whole import CategoryLists
 from gputree.data.bins import Bins
 from gputree.data.table import Kind

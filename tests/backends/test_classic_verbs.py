@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gputree.backends.contract import NO_SPLIT, OTHERS, CategoryRules, Moves, Rates, Search
+from gputree.backends.contract import NO_SPLIT, CategoryRules, Moves, Rates, Search
+from gputree.backends.seen import OTHERS
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import class_target, parts_of, value_target

@@ -20,7 +20,6 @@ from gputree.backends.contract import (
     Rates,
     Result,
     Search,
-    Seen,
     Siblings,
     Splits,
 )
@@ -42,6 +41,7 @@ from gputree.backends.cpu.workers import Workers
 from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import host_codes
 from gputree.backends.row_lists import at_roots
+from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import CategoryRules, Rates, Search, Seen
+from gputree.backends.contract import CategoryRules, Rates, Search
 from gputree.backends.cpu.histogram import CpuHist
 from gputree.backends.cpu.rows import laid_out
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.seen import blank
+from gputree.backends.seen import Seen, blank
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import HostArray
