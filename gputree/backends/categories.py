@@ -47,9 +47,8 @@ class CategoryTables:
 
     cells: HostArray  # (codes, channels)
     n_codes: HostArray  # (pairs,)
-    n_values: (
-        HostArray  # (pairs,) how many codes are categories; one more stands for missing values
-    )
+    # (pairs,) how many codes are categories; one more stands for missing values.
+    n_values: HostArray
 
     @property
     def start(self) -> HostArray:

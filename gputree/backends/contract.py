@@ -69,9 +69,8 @@ class CategoryRules:
     min_weight: int
     is_multiway: bool = False
     method: str = "auto"  # or exact, ordered, principal, greedy
-    most_exact: int = (
-        10  # categories of a node up to which `auto` tries all subsets of many classes
-    )
+    # Categories of a node up to which `auto` tries all subsets of many classes.
+    most_exact: int = 10
     list_length: int = 8  # categories that `greedy` looks at in each step
     missing: str = "direction"  # or category, known
     ridge: float = 0.0  # added to the weights of categories and of children

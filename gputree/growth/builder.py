@@ -41,9 +41,8 @@ class Grown:
     layout: TreeLayout
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
-    constraints: NodeConstraints | None = (
-        None  # constraints, and what values they leave to each node
-    )
+    # Constraints, and what values they leave to each node.
+    constraints: NodeConstraints | None = None
     leaf: HostArray | None = None  # (rows,) the last node of each, where rows are of many trees
 
 

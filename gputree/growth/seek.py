@@ -34,9 +34,8 @@ from gputree.runs import begins, first_largest, owners, pieces
 from gputree.sampling import drawn_features
 
 CELLS_AT_ONCE = 2**20  # sums of categories that are looked at together
-FEW_CATEGORIES = (
-    4  # have so few groups to choose from that these need no more proof than thresholds
-)
+# So few categories have few groups to choose from, which need no more proof than thresholds.
+FEW_CATEGORIES = 4
 
 
 @dataclass(frozen=True)

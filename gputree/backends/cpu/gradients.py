@@ -84,9 +84,8 @@ def _floats(
             yield gradient, hessian
         return
     y, raw = raw_scores.y, raw_scores.raw
-    room = (
-        raw_scores.layout.lane.room
-    )  # new memory for each tree would take longer than the gradients
+    # New memory for each tree would take longer than the gradients.
+    room = raw_scores.layout.lane.room
     n_parts = -(-len(y) // CHUNK_ROWS)
     number = kernels.number_of(loss)
     if loss.is_of_shares:
