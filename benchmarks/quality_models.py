@@ -15,9 +15,9 @@ import gputree
 
 FOREST_TREES, ROUNDS, RATE = 100, 200, 0.1
 LEAVES, DEPTH = 31, 6
-FEW_CATEGORIES = 16  # a column of more is not worth a column a category
+FEW_CATEGORIES = 16  # a column of more is not worth a column per category
 
-COLUMN_A_CATEGORY = "scikit-learn, a column a category"
+COLUMN_PER_CATEGORY = "scikit-learn, a column per category"
 
 Fit = Callable[[pd.DataFrame, Any, int], Any]  # of features, target and seed: a model
 
@@ -39,7 +39,7 @@ def forests(is_classes: bool, threads: int) -> dict[str, Fit]:
             X, y
         ),
         "scikit-learn": theirs(numbered),
-        COLUMN_A_CATEGORY: theirs(spread),
+        COLUMN_PER_CATEGORY: theirs(spread),
     }
 
 
@@ -104,7 +104,7 @@ def contestants(contest: str, X: pd.DataFrame, is_classes: bool, threads: int) -
     """Who takes part on a table; without categories there is one way to make them numbers."""
     found = CONTESTS[contest](is_classes, threads)
     if not few_categories(X):
-        found.pop(COLUMN_A_CATEGORY, None)
+        found.pop(COLUMN_PER_CATEGORY, None)
     return found
 
 
@@ -147,7 +147,7 @@ def spread(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def few_categories(X: pd.DataFrame) -> list[Any]:
-    """Nominal columns that are worth a column a category."""
+    """Nominal columns that are worth a column per category."""
     return [
         name
         for name, kind in X.dtypes.items()

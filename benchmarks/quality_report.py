@@ -58,7 +58,7 @@ from a folder of Parquet files (`--data`).
   more than {rows:,} rows are cut to so many, drawn once.
 - **Categories and missing values** go to every library as it takes them: gputree, LightGBM and
   XGBoost get both as they are. scikit-learn's forest gets NaN, and categories by their numbers or,
-  for columns of up to 16 categories, a column a category.
+  for columns of up to 16 categories, a column per category.
 - **Measures**: log loss and accuracy of classes, R² of numbers. A forest of full trees often rules
   a class out, which makes its log loss infinite; its shares are judged by the Brier score, summed
   over classes.

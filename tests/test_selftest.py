@@ -86,7 +86,7 @@ def test_every_case_grows_a_tree_worth_comparing(case, size):
     assert len(np.unique(found.leaf)) > 2
 
 
-def test_a_small_budget_makes_several_batches_of_a_category(monkeypatch):
+def test_a_small_budget_makes_several_batches_of_a_level(monkeypatch):
     n_searches = Counter()
     search = CudaBackend.best_splits
 

@@ -49,7 +49,7 @@ class Rules:
 
     criterion: str  # gini, entropy, gain_ratio, twoing, error or variance
     missing: str = "direction"  # or category, fractional, surrogate
-    is_multiway: bool = False  # a child a category, or two groups of categories
+    is_multiway: bool = False  # a child per category, or two groups of categories
     min_rows_split: int = 2
     min_rows_leaf: int = 1
     max_depth: int | None = None

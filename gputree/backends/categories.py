@@ -181,7 +181,7 @@ def _multiway(
 
 
 def multiway_score(known: HostArray, channels: Channels, criterion: Criterion) -> HostArray:
-    """What a child a category gains, in the units of all scores; (nodes,)."""
+    """What a child per category gains, in the units of all scores; (nodes,)."""
     sums = known[..., channels.scored].astype(np.float64) * np.array(channels.units)
     total = known.sum(axis=1)[..., channels.scored].astype(np.float64) * np.array(channels.units)
     part = channels.weight_of(known).astype(np.float64)

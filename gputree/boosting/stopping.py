@@ -235,7 +235,7 @@ class Scored:
     ) -> None:
         """`row` are the rows that are watched, and `by_content` is an order of them.
 
-        RunningScores of floats depend on their order, which that of the table must not set.
+        Sums of floats depend on their order, which that of the table must not set.
         """
         self._scorer = check_scoring(model, scoring=model.scoring)
         self._order, self._is_weighted = by_content, run.is_weighted

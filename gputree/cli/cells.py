@@ -18,7 +18,7 @@ def type_name(column: Any) -> str:
 
     dtype = column.type
     if types.is_dictionary(dtype):
-        return "levels"
+        return "categories"
     if types.is_boolean(dtype):
         return "truth"
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
@@ -90,7 +90,7 @@ def as_numbers(column: Any) -> Any:
     from pyarrow import compute
 
     what = type_name(column)
-    if what == "levels":
+    if what == "categories":
         return as_numbers(decoded(column))
     if what == "truth":
         return column.cast(pyarrow.int8())

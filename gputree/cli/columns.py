@@ -154,7 +154,7 @@ def _category(name: str, column: Any, why: str) -> Told:
         raise ValueError(f"--category {name}: the column holds {DASH[what]}; use --ignore {name}")
     if what == "truth":
         column = cells.as_text(column)
-    if what == "levels":
+    if what == "categories":
         return Told(name, CATEGORY, why, column)
     return Told(
         name, CATEGORY, why, cells.as_categories(column, cells.distinct(column), ordered=False)
@@ -183,17 +183,17 @@ def _ordered(source: Source, name: str, categories: list[str]) -> Told:
     else:
         column = cells.as_text(column)
     try:
-        leveled = cells.as_categories(column, declared, ordered=True)
+        ordered = cells.as_categories(column, declared, ordered=True)
     except (ValueError, TypeError) as error:
         raise ValueError(f"--ordered {name}: {', '.join(categories)} are not its values") from error
-    unknown = cells.missing(leveled) & ~cells.missing(column)
+    unknown = cells.missing(ordered) & ~cells.missing(column)
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
             f"--ordered {name}: {column[row].as_py()!r:.40} {source.place(row)} of {source.name} "
             f"is not among {', '.join(categories)}; add it in its place"
         )
-    return Told(name, ORDERED, f"as --ordered says: {' < '.join(categories)}", leveled)
+    return Told(name, ORDERED, f"as --ordered says: {' < '.join(categories)}", ordered)
 
 
 # What is printed

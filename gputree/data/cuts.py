@@ -154,7 +154,7 @@ def _feature_bins(
 def category_bins(
     name: str, kind: Kind, categories: tuple[Any, ...], has_missing: bool
 ) -> FeatureBins:
-    """The bins of categories: a code a category."""
+    """The bins of categories: a code per category."""
     number = np.arange(len(categories), dtype=np.float64)
     return FeatureBins(name, kind, categories, number[:-1], number[1:], has_missing)
 

@@ -185,7 +185,7 @@ def _check_count(categories: Categories, label: str) -> None:
 
 
 def _sorted(cells: Categories, label: str) -> Categories:
-    """The same categories with their categories in ascending order."""
+    """The same cells with their categories in ascending order."""
     categories = cells.categories
     try:
         order = sorted(range(len(categories)), key=categories.__getitem__)

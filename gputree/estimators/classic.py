@@ -21,7 +21,7 @@ MOST_LEAST_BRANCH = 25  # ... but never more than this
 
 
 class ID3Classifier(DecisionTreeClassifier):
-    """Quinlan's first tree: entropy, a branch a category, no pruning.
+    """Quinlan's first tree: entropy, a branch per category, no pruning.
 
     Columns hold categories, and no value may be missing. Among features that gain alike the first
     wins; a node that no feature can improve is a leaf. Categories that a node has not seen share an
@@ -133,7 +133,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
 
 
 class C45Classifier(DecisionTreeClassifier):
-    """Quinlan's C4.5: gain ratio, a branch a category, thresholds, missing values by fractions.
+    """Quinlan's C4.5: gain ratio, a branch per category, thresholds, missing values by fractions.
 
     A feature is chosen by its gain ratio among those that gain at least the average. A row whose
     tested value is missing goes down every branch, with its weight divided as that of the other

@@ -143,9 +143,9 @@ def may_stop(tree: Tree) -> HostArray:
 class Test:
     """One test of one column, with where each outcome leads; `rest` takes all else.
 
-    `slots` has an entry a category for categories, and is None for a threshold, up to which values
-    go to `low`. A slot STAY leads to `rest`, and so do missing values; `unknown` is the slot of
-    categories that were not seen at fit, where those have one of their own.
+    `slots` has an entry per category of a nominal column, and is None for a threshold, up to which
+    values go to `low`. A slot STAY leads to `rest`, and so do missing values; `unknown` is the slot
+    of categories that were not seen at fit, where those have one of their own.
     """
 
     __test__ = False  # not for pytest

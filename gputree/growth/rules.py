@@ -44,7 +44,7 @@ class Rules:
     seed: int = 0
     missing: str = "direction"  # or category, fractional, surrogate
     surrogates: Style = field(default_factory=Style)
-    is_multiway: bool = False  # a child a category, or two children
+    is_multiway: bool = False  # a child per category, or two children
     subset_method: str = "auto"  # see backends.categories
     most_exact: int = 10
     list_length: int = 8

@@ -14,7 +14,7 @@ from gputree.tree.categories import lists_of_tables, tables_of, taken
 from gputree.tree.tree import Split, Tree
 
 
-def with_a_leaf_a_category(tree: Tree) -> Tree:
+def with_a_leaf_per_category(tree: Tree) -> Tree:
     """The tree in which no two categories share an empty leaf."""
     is_empty = _is_empty(tree)
     if not is_empty.any():
@@ -73,13 +73,13 @@ def with_largest_for_unknown(tree: Tree, which: HostArray) -> Tree:
 
 
 def _is_empty(tree: Tree) -> HostArray:
-    """Leaves without rows below nodes that have a child a category."""
+    """Leaves without rows below nodes that have a child per category."""
     is_below = np.append(False, tree.kind[tree.parent[1:]] == Split.MULTIWAY)
     return np.asarray(is_below & tree.is_leaf & (tree.weight == 0))
 
 
 def table_entries(tree: Tree) -> tuple[HostArray, HostArray, HostArray]:
-    """Node, category and slot, for each category of each node that has a child a category.
+    """Node, category and slot, for each category of each node that has a child per category.
 
     After the categories of a node come those that nobody has seen: -1.
     """

@@ -13,7 +13,7 @@ from gputree.dtypes import STAY, HostArray
 from gputree.formulas import HOST
 from gputree.pruning.empty import (
     table_entries,
-    with_a_leaf_a_category,
+    with_a_leaf_per_category,
     with_largest_for_unknown,
     with_shared_leaves,
 )
@@ -43,7 +43,7 @@ class Raising:
         slack: float,
         walk: Walk | None = None,
     ) -> None:
-        self._tree = with_a_leaf_a_category(tree)
+        self._tree = with_a_leaf_per_category(tree)
         self._course = Course(self._tree, read, walk)
         self._label, self._estimate, self._slack = label, estimate, slack
         n_nodes = self._tree.n_nodes

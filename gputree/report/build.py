@@ -135,7 +135,7 @@ def _schema(model: Any) -> dict[str, Any]:
     return {
         "names": [label(name) for name in schema.names],
         "kinds": [kind.name.lower() for kind in schema.kinds],
-        "levels": [
+        "categories": [
             None if categories is None else [label(category) for category in categories]
             for categories in schema.categories
         ],

@@ -104,7 +104,7 @@ def category_bars(
     if is_ordered:
         order = np.sort(order)
     return {
-        "levels": [label(categories[at]) for at in order.tolist()],
+        "categories": [label(categories[at]) for at in order.tolist()],
         "count": count[order].tolist(),
         "others": int(count.sum() - count[order].sum()),
         "n_others": len(categories) - len(order),

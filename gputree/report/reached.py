@@ -135,7 +135,7 @@ def _of_categories(
     place[kept] = np.arange(len(kept))
     is_kept = place[known] >= 0
     own = None if group is None else group[is_known][is_kept]
-    about |= {"levels": kept.tolist(), "others": int((~is_kept).sum())}
+    about |= {"categories": kept.tolist(), "others": int((~is_kept).sum())}
     step = place[known[is_kept]]
     return about | _counted(step, len(kept), own, n_groups, y[is_known][is_kept])
 

@@ -14,7 +14,7 @@ from gputree.tree.categories import lists_of
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
-FEWEST_CHILDREN = 2  # of every inner node; only a child a category may make more
+FEWEST_CHILDREN = 2  # of every inner node; only a child per category may make more
 BY_CATEGORIES = (int(Split.SUBSET), int(Split.MULTIWAY))
 LARGEST = 1e300  # of numbers that are added up, over all trees there can be
 NAN_BITS = np.float64(np.nan).view(np.uint64)  # of the NaN that stands for no threshold

@@ -22,7 +22,7 @@ class Split(IntEnum):
     LEAF = 0
     THRESHOLD = 1  # value <= threshold goes to child 0, a larger one to child 1
     SUBSET = 2  # some categories go to child 0, others to child 1
-    MULTIWAY = 3  # a child a category; categories that the node did not see share an empty one
+    MULTIWAY = 3  # a child per category; categories that the node did not see share an empty one
 
 
 def _read_only(array: HostArray) -> HostArray:

@@ -1,4 +1,4 @@
-"""What a child a category gains, from the sums of the categories.
+"""What a child per category gains, from the sums of the categories.
 
 The same as `multiway_score` of `gputree.backends.categories`, one pair of a node and a feature
 after another: categories in their order, channel by channel.

@@ -168,8 +168,8 @@ def test_quantiles_are_those_of_the_forest_weights(weighed):
     forest = RandomForestRegressor(6, min_samples_leaf=4, keep_targets=True, random_state=0)
     forest.fit(X, y, weight if weighed else None)
     train, asked = forest.apply(X), forest.apply(X[:7])
-    categories = [0.0, 0.25, 0.5, 0.9, 1.0]
-    found = forest.predict_quantile(X[:7], categories)
+    levels = [0.0, 0.25, 0.5, 0.9, 1.0]
+    found = forest.predict_quantile(X[:7], levels)
     for row, leaf in enumerate(asked):
         share = np.zeros(80)
         for tree in range(6):
@@ -178,7 +178,7 @@ def test_quantiles_are_those_of_the_forest_weights(weighed):
         order = np.argsort(y, kind="stable")
         order = order[share[order] > 0]
         reached = np.cumsum(share[order])
-        by_hand = [y[order][np.argmax(reached >= q - 1e-9)] for q in categories]
+        by_hand = [y[order][np.argmax(reached >= q - 1e-9)] for q in levels]
         assert found[row].tolist() == by_hand
     np.testing.assert_array_equal(forest.predict_quantile(X[:7], 0.5), found[:, 2])
     assert (np.diff(found, axis=1) >= 0).all()

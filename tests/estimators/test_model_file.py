@@ -355,16 +355,12 @@ HOSTILE = {
     "missing-is-a-number": changed(has_missing=[1, 0, 0]),
     "missing-is-too-short": changed(has_missing=[True]),
     "no-missing": lambda header, arrays: (without(header, "has_missing"), arrays),
-    "categories-of-a-number": changed(
-        categories=[to_plain(("a",)), to_plain((1,)), to_plain((2,))]
-    ),
+    "categories-of-a-number": changed(levels=[to_plain(("a",)), to_plain((1,)), to_plain((2,))]),
     "no-categories": changed(levels=[None, None, None]),
     "categories-are-text": changed(levels=["abc", "abc", None]),
     "categories-are-an-integer": changed(levels=[3, 3, None]),
     "categories-repeat": changed(levels=[to_plain(("a", "a", "b")), to_plain((1, 2, 3)), None]),
-    "categories-cannot-be-keys": changed(
-        categories=[to_plain(([], [1])), to_plain((1, 2, 3)), None]
-    ),
+    "categories-cannot-be-keys": changed(levels=[to_plain(([], [1])), to_plain((1, 2, 3)), None]),
     # labels
     "too-few-classes": changed(classes=to_plain(np.array([0, 1]))),
     "classes-in-a-table": changed(classes=to_plain(np.array([[0, 1, 2]]))),

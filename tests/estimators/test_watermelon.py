@@ -24,7 +24,7 @@ def melons(name, *, keep_id=False):
 
 
 def gain_of(column, y, **options):
-    """The information gain of splitting all rows on one column, a branch a category."""
+    """The information gain of splitting all rows on one column, a branch per category."""
     model = DecisionTreeClassifier(criterion="entropy", nominal="multiway", max_depth=1, **options)
     tree = model.fit(column.to_frame(), y).nodes_
     return tree.gain[0]

@@ -63,7 +63,7 @@ class Sample:
 
 
 def sizes(told):
-    """Leaves and nodes, with an empty leaf a category as Weka has them."""
+    """Leaves and nodes, with an empty leaf per category as Weka has them."""
     below = [sizes(son) for son in told.get("sons", [])]
     if not below:
         return 1, 1

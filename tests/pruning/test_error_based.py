@@ -10,7 +10,7 @@ from gputree import C45Classifier, CARTClassifier, DecisionTreeClassifier
 from gputree.data.inputs import read_table
 from gputree.dtypes import MAX_BINS, MISSING_CATEGORY, STAY
 from gputree.pruning.confidence import added_errors
-from gputree.pruning.empty import with_a_leaf_a_category, with_shared_leaves
+from gputree.pruning.empty import with_a_leaf_per_category, with_shared_leaves
 from gputree.pruning.error_based import (
     ErrorBased,
     collapsed,
@@ -190,7 +190,7 @@ class Slow:
 
 
 def slowly(tree, how, columns, label, weight):
-    root = Slow(with_a_leaf_a_category(tree), 0, how, columns, label)
+    root = Slow(with_a_leaf_per_category(tree), 0, how, columns, label)
     root.receive(dict(enumerate(weight)))
     if how.collapse:
         root.collapse()
@@ -447,7 +447,7 @@ def test_empty_leaves_are_told_apart_and_joined_again():
     X, y = table(5, n_rows=60)
     model, _ = fitted(C45Classifier(min_branch=1, pruning=None), X, y)
     tree = model.nodes_
-    apart = with_a_leaf_a_category(tree)
+    apart = with_a_leaf_per_category(tree)
     check_tree(apart, categories_of(model))
     assert apart.n_nodes > tree.n_nodes
     multiway = np.flatnonzero(apart.kind == Split.MULTIWAY)

@@ -13,15 +13,15 @@ from gputree.pruning.confidence import error_limit
 
 def quinlan(total, wrong, confidence):
     """Errors seen and to come, one case at a time, as the published program adds them."""
-    category = np.float32(confidence)  # of single precision there
-    none = total * (1 - float(category) ** (1 / total))
+    level = np.float32(confidence)  # of single precision there
+    none = total * (1 - float(level) ** (1 / total))
     if wrong == 0:
         return none
     if wrong < 1:
         return none + wrong * (quinlan(total, 1.0, confidence) - none)
     if wrong + 0.5 >= total:
         return total
-    z = NormalDist().inv_cdf(float(np.float32(1) - category))
+    z = NormalDist().inv_cdf(float(np.float32(1) - level))
     f = (wrong + 0.5) / total
     root = math.sqrt(f / total - f * f / total + z * z / (4 * total * total))
     return total * (f + z * z / (2 * total) + z * root) / (1 + z * z / total)

@@ -145,7 +145,7 @@
       counts.map((count, at) => {
         const tall = count ? Math.max(1.5, (count / most) * (height - 1)) : 0;
         const bar = s("rect", { x: at * step, y: height - tall, width: Math.max(0.8, step - 1), height: tall, fill: "var(--accent)", opacity: 0.75, rx: 1 });
-        const name = bars.levels ? bars.levels[at] : `${show(bars.low + ((bars.high - bars.low) * at) / counts.length)} to ${show(bars.low + ((bars.high - bars.low) * (at + 1)) / counts.length)}`;
+        const name = bars.categories ? bars.categories[at] : `${show(bars.low + ((bars.high - bars.low) * at) / counts.length)} to ${show(bars.low + ((bars.high - bars.low) * (at + 1)) / counts.length)}`;
         bar.addEventListener("pointermove", (event) => R.showTip(event, `${name}: ${R.plural(count, "row")}`));
         bar.addEventListener("pointerleave", R.hideTip);
         return bar;
@@ -153,12 +153,12 @@
   }
 
   // The tested column in a node: bars by class, or coloured by the mean of the target.
-  function nodeBars(bars, { names, colours, threshold, levels, goesLeft, feature }) {
+  function nodeBars(bars, { names, colours, threshold, categories, goesLeft, feature }) {
     const width = 330, bottom = 34, top = 8;
-    const isLevels = Boolean(bars.levels);
+    const isNominal = Boolean(bars.categories);
     const total = bars.count[0].map((_, at) => bars.count.reduce((sum, group) => sum + group[at], 0));
     const most = Math.max(1, ...total);
-    if (isLevels) return levelBars(bars, total, most, { names, colours, levels, goesLeft });
+    if (isNominal) return categoryBars(bars, total, most, { names, colours, categories, goesLeft });
     const height = 132;
     const n = total.length;
     const toX = scale(bars.low, bars.high, 4, width - 4);
@@ -190,10 +190,10 @@
     }
     return svg;
   }
-  function levelBars(bars, total, most, { names, colours, levels, goesLeft }) {
+  function categoryBars(bars, total, most, { names, colours, categories, goesLeft }) {
     const [low, high] = bars.mean ? extent([bars.mean]) : [0, 1];
-    return h("div", { class: "bars" }, bars.levels.map((level, at) => [
-      h("span", { class: "label", title: levels[level] }, `${goesLeft(level)} ${levels[level]}`),
+    return h("div", { class: "bars" }, bars.categories.map((category, at) => [
+      h("span", { class: "label", title: categories[category] }, `${goesLeft(category)} ${categories[category]}`),
       h("span", { class: "track", "aria-hidden": "true" }, bars.count.map((group, which) => h("span", {
         style: `height:100%;width:${(100 * group[at]) / most}%;background:${bars.mean ? "var(--seq-high)" : colours[which]};opacity:${bars.mean ? 0.25 + 0.75 * ((bars.mean[at] - low) / (high - low || 1)) : 1}`,
         title: bars.mean ? `mean ${show(bars.mean[at])}` : `${names[which]}: ${show(group[at])}`,

@@ -187,18 +187,18 @@
         return [heading, h("p", { class: "quiet" }, why)];
       }
       const { names, colours } = groups();
-      const levels = schema.levels[feature];
-      const arrow = (level) => {
+      const categories = schema.categories[feature];
+      const arrow = (category) => {
         const start = tree.categoryStart(node);
-        const slot = start >= 0 ? tree.categorySlot(start, level) : level <= tree.threshold[node] ? 0 : 1;
+        const slot = start >= 0 ? tree.categorySlot(start, category) : category <= tree.threshold[node] ? 0 : 1;
         return tree.n_children[node] > 2 ? "" : slot === 0 ? "←" : slot === 1 ? "→" : "·";
       };
       const used = bars.count.map((group, i) => [names[i], colours[i], group.some(Boolean)]).filter(([, , some]) => some);
       return [heading,
-        R.nodeBars(bars, { names, colours, levels, feature: name, threshold: levels === null ? tree.threshold[node] : null, goesLeft: arrow }),
+        R.nodeBars(bars, { names, colours, categories, feature: name, threshold: categories === null ? tree.threshold[node] : null, goesLeft: arrow }),
         data.classes ? R.legend(used) : h("p", { class: "quiet" }, "The stronger the colour, the larger the mean of the target."),
         bars.missing ? h("p", { class: "quiet" }, `${plural(bars.missing, "row")} with a missing value`) : null,
-        bars.others ? h("p", { class: "quiet" }, `${plural(bars.others, "row")} with other levels`) : null].filter(Boolean);
+        bars.others ? h("p", { class: "quiet" }, `${plural(bars.others, "row")} with other categories`) : null].filter(Boolean);
     }
 
     // A row on its way.
@@ -221,12 +221,12 @@
       return `${schema.names.slice(0, 4).join(",")}${schema.names.length > 4 ? ",…" : ""}\n`;
     }
     function cellField(column) {
-      const levels = schema.levels[column];
+      const categories = schema.categories[column];
       const given = cells[column];
       const change = (event) => { cells[column] = event.target.value === "" ? null : event.target.value; follow(); };
-      if (levels === null) return h("input", { type: "text", inputmode: "decimal", id: `cell-${column}`, value: given === null ? "" : given, placeholder: "missing", oninput: change });
-      const names = given !== null && !levels.includes(String(given)) ? [...levels, String(given)] : levels;
-      const field = h("select", { id: `cell-${column}`, onchange: change }, h("option", { value: "" }, "missing"), names.map((level) => h("option", { value: level }, level)));
+      if (categories === null) return h("input", { type: "text", inputmode: "decimal", id: `cell-${column}`, value: given === null ? "" : given, placeholder: "missing", oninput: change });
+      const names = given !== null && !categories.includes(String(given)) ? [...categories, String(given)] : categories;
+      const field = h("select", { id: `cell-${column}`, onchange: change }, h("option", { value: "" }, "missing"), names.map((category) => h("option", { value: category }, category)));
       field.value = given === null ? "" : String(given);
       return field;
     }

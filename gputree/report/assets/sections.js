@@ -126,7 +126,7 @@
   function table() {
     const { list, columns, target, rows } = data.table;
     const line = (each) => {
-      const range = each.kind === "numeric" ? (each.bars ? `${show(each.least)} to ${show(each.most)}, median ${show(each.quartiles[1])}` : "no values") : `${plural(each.distinct, "level")}${each.bars.levels.length ? `, mostly ${each.bars.levels[each.bars.count.indexOf(Math.max(...each.bars.count))]}` : ""}`;
+      const range = each.kind === "numeric" ? (each.bars ? `${show(each.least)} to ${show(each.most)}, median ${show(each.quartiles[1])}` : "no values") : `${plural(each.distinct, "category", "categories")}${each.bars.categories.length ? `, mostly ${each.bars.categories[each.bars.count.indexOf(Math.max(...each.bars.count))]}` : ""}`;
       const unseen = each.unseen ? `, ${plural(each.unseen, "row")} not seen at fit` : "";
       return h("tr", {}, h("th", { scope: "row" }, each.name), h("td", {}, h("span", { class: "kind" }, each.kind)), h("td", {}, each.bars ? R.spark(each.bars, `Histogram of ${each.name}: ${range}`) : ""), h("td", {}, range + unseen), h("td", { class: "num" }, show(each.distinct)), h("td", { class: "num" }, each.missing ? `${percent(each.missing / rows)}` : "–"));
     };

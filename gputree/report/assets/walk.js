@@ -56,14 +56,14 @@
 
   const isLeaf = (tree, node) => tree.n_children[node] === 0;
 
-  // A cell of a row: a number, the number of a level, or null for missing.
+  // A cell of a row: a number, the number of a category, or null for missing.
   // An error says what is wrong with the column.
   function readCell(given, column) {
-    const levels = schema.levels[column];
+    const categories = schema.categories[column];
     const name = schema.names[column];
     if (given === null || given === undefined) return { value: null };
     const text = String(given).trim();
-    if (levels === null) {
+    if (categories === null) {
       if (typeof given === "boolean") return { value: Number(given) };
       if (MISSING_WORDS.has(text.toLowerCase())) return { value: null };
       const word = text.toLowerCase().replace(/^\+/, "");
@@ -72,29 +72,29 @@
       if (Number.isNaN(value)) return { error: `Column “${name}” is numeric, and “${text}” is no number.` };
       return { value };
     }
-    const at = levelOf(levels, given, text);
+    const at = categoryOf(categories, given, text);
     if (at >= 0) return { value: at };
     if (MISSING_WORDS.has(text.toLowerCase())) return { value: null };
     if (schema.unknown === "error") {
-      return { error: `Column “${name}” has no level “${text}”; the model was told to refuse others.` };
+      return { error: `Column “${name}” has no category “${text}”; the model was told to refuse others.` };
     }
     const note = `“${text}” was not seen at fit`;
     if (schema.unknown === "majority" && schema.kinds[column] === "nominal") {
-      return { value: levels.length, note: `${note}: it goes with the majority` };
+      return { value: categories.length, note: `${note}: it goes with the majority` };
     }
     return { value: null, note: `${note}: taken as missing` };
   }
 
-  function levelOf(levels, given, text) {
-    let at = levels.indexOf(String(given));
-    if (at < 0) at = levels.indexOf(text);
+  function categoryOf(categories, given, text) {
+    let at = categories.indexOf(String(given));
+    if (at < 0) at = categories.indexOf(text);
     if (at >= 0 || text === "") return at;
-    const number = Number(text); // levels 1, 1.0 and True are equal in Python
-    const asNumber = (level) => (level === "True" ? 1 : level === "False" ? 0 : Number(level || NaN));
-    if (!Number.isNaN(number)) return levels.findIndex((level) => asNumber(level) === number);
+    const number = Number(text); // categories 1, 1.0 and True are equal in Python
+    const asNumber = (category) => (category === "True" ? 1 : category === "False" ? 0 : Number(category || NaN));
+    if (!Number.isNaN(number)) return categories.findIndex((category) => asNumber(category) === number);
     const lower = text.toLowerCase();
     if (lower === "true" || lower === "false") {
-      return levels.findIndex((level) => asNumber(level) === Number(lower === "true"));
+      return categories.findIndex((category) => asNumber(category) === Number(lower === "true"));
     }
     return -1;
   }

@@ -12,15 +12,15 @@
     return `${items.slice(0, most).join(", ")}, … ${items.length - most} more`;
   }
 
-  // The levels of the tested column that go to a child, and whether some are known to no child.
-  function levelsTo(tree, node, slot) {
-    const levels = schema.levels[tree.feature[node]] || [];
+  // The categories of the tested column that go to a child, and whether some are known to no child.
+  function categoriesTo(tree, node, slot) {
+    const categories = schema.categories[tree.feature[node]] || [];
     const start = tree.categoryStart(node);
     const chosen = [];
     let unseen = false;
-    levels.forEach((level, at) => {
+    categories.forEach((category, at) => {
       const to = start >= 0 ? tree.categorySlot(start, at) : (at <= tree.threshold[node] ? 0 : 1);
-      if (to === slot) chosen.push(level);
+      if (to === slot) chosen.push(category);
       if (to === R.STAY) unseen = true;
     });
     return { chosen, unseen };
@@ -29,18 +29,18 @@
   // A branch as parts that can be put together with others of the same column.
   function condition(tree, node, slot) {
     const feature = tree.feature[node];
-    const levels = schema.levels[feature];
-    const { chosen, unseen } = levelsTo(tree, node, slot);
+    const categories = schema.categories[feature];
+    const { chosen, unseen } = categoriesTo(tree, node, slot);
     const takesRest = slot === tree.missing[node] && !tree.nSurrogates(node);
-    const found = { feature, low: -Infinity, high: Infinity, levels: null, only: null };
+    const found = { feature, low: -Infinity, high: Infinity, categories: null, only: null };
     found.other = takesRest && unseen;
     found.missing = takesRest && Boolean(schema.has_missing[feature]);
     if (tree.threshold[node] === Infinity) found.only = slot === 0 ? "known" : "missing";
-    else if (levels === null) {
+    else if (categories === null) {
       if (slot === 0) found.high = tree.threshold[node];
       else found.low = tree.threshold[node];
     } else if (!chosen.length && takesRest && tree.categoryStart(node) >= 0) found.only = "missing";
-    else found.levels = chosen;
+    else found.categories = chosen;
     found.single = tree.kind[node] === MULTIWAY && chosen.length === 1;
     return found;
   }
@@ -50,7 +50,7 @@
     const found = condition(tree, node, slot);
     let words;
     if (found.only) words = `is ${found.only}`;
-    else if (found.levels) words = found.single ? `= ${found.levels[0]}` : `in {${listed(found.levels, most)}}`;
+    else if (found.categories) words = found.single ? `= ${found.categories[0]}` : `in {${listed(found.categories, most)}}`;
     else if (found.low > -Infinity) words = `> ${threshold(found.low)}`;
     else words = `≤ ${threshold(found.high)}`;
     if (found.other) words += " or other";
@@ -60,13 +60,13 @@
   // The same, short: the full list is a click away.
   function shortBranch(tree, node, slot) {
     const found = condition(tree, node, slot);
-    if (!found.levels || found.single) return branch(tree, node, slot);
-    return found.levels.length === 1 ? `= ${found.levels[0]}` : branch(tree, node, slot, 3).replace(/^in \{(.*?)\}/, "$1");
+    if (!found.categories || found.single) return branch(tree, node, slot);
+    return found.categories.length === 1 ? `= ${found.categories[0]}` : branch(tree, node, slot, 3).replace(/^in \{(.*?)\}/, "$1");
   }
 
   const featureName = (tree, node) => schema.names[tree.feature[node]];
   function question(tree, node) {
-    if (schema.levels[tree.feature[node]] === null && tree.threshold[node] < Infinity) {
+    if (schema.categories[tree.feature[node]] === null && tree.threshold[node] < Infinity) {
       return `${featureName(tree, node)} ≤ ${threshold(tree.threshold[node])}`;
     }
     return featureName(tree, node);
@@ -101,7 +101,7 @@
       if (!old) { byColumn.set(step.feature, { ...step }); continue; }
       old.low = Math.max(old.low, step.low);
       old.high = Math.min(old.high, step.high);
-      if (step.levels) old.levels = old.levels ? old.levels.filter((level) => step.levels.includes(level)) : step.levels;
+      if (step.categories) old.categories = old.categories ? old.categories.filter((category) => step.categories.includes(category)) : step.categories;
       if (step.only === "missing" || !old.only) old.only = step.only || old.only;
       old.missing = old.missing && step.missing;
       old.other = old.other && step.other;
@@ -112,15 +112,15 @@
   function clause(found) {
     const name = schema.names[found.feature];
     const or = found.missing && found.only !== "missing" ? " or missing" : "";
-    const other = found.other ? " or another level" : "";
+    const other = found.other ? " or another category" : "";
     if (found.only === "missing") return [name, "is missing"];
-    if (found.levels) {
-      const all = schema.levels[found.feature];
-      const rest = all.filter((level) => !found.levels.includes(level));
-      if (rest.length && rest.length <= 3 && found.levels.length > 4 && !found.other) {
+    if (found.categories) {
+      const all = schema.categories[found.feature];
+      const rest = all.filter((category) => !found.categories.includes(category));
+      if (rest.length && rest.length <= 3 && found.categories.length > 4 && !found.other) {
         return [name, `is anything but ${listed(rest)}${or}`];
       }
-      const many = found.levels.length > 1 ? `is one of ${listed(found.levels)}` : `is ${found.levels[0] ?? "a level of no row"}`;
+      const many = found.categories.length > 1 ? `is one of ${listed(found.categories)}` : `is ${found.categories[0] ?? "a category of no row"}`;
       return [name, many + other + or];
     }
     const { low, high } = found;
@@ -154,13 +154,13 @@
     const lines = [];
     for (let at = begin; at < begin + tree.nSurrogates(node); at++) {
       const feature = all.feature[at];
-      const levels = schema.levels[feature];
+      const categories = schema.categories[feature];
       const limit = all.threshold[at] === null ? NaN : Number(all.threshold[at]);
-      const goes = (level) => (all.category_start[at] >= 0
-        ? tree.categorySlot(all.category_start[at], level) : (level <= limit ? all.slot[at] : 1 - all.slot[at]));
-      const words = levels === null
+      const goes = (category) => (all.category_start[at] >= 0
+        ? tree.categorySlot(all.category_start[at], category) : (category <= limit ? all.slot[at] : 1 - all.slot[at]));
+      const words = categories === null
         ? `${all.slot[at] === 0 ? "≤" : ">"} ${threshold(limit)}`
-        : `in {${listed(levels.filter((_, level) => goes(level) === 0))}}`;
+        : `in {${listed(categories.filter((_, category) => goes(category) === 0))}}`;
       lines.push(`${schema.names[feature]} ${words} goes left (agrees ${percent(all.agreement[at])})`);
     }
     return lines;
