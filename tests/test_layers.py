@@ -104,6 +104,7 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         "gputree.ensembles",
+        "gputree.fit.report",
     },
     "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},

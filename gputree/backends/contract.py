@@ -400,8 +400,8 @@ class Backend(Core, Protocol):
         """The numbers of the rows at some nodes, node by node, and how many each node has."""
         ...
 
-    def row_keys(self, rows: Rows, bins: Bins, row: HostArray) -> HostArray:
-        """A number of each row, (rows,) uint64, that depends on what all of its cells hold.
+    def row_keys(self, data: Data, bins: Bins, is_in: HostArray) -> HostArray:
+        """A number of each row that is in, uint64, that depends on what all of its cells hold.
 
         Cells count by the numbers of their bins, which no other table of the same values changes.
         """

@@ -45,7 +45,7 @@ from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
-from gputree.data.target import Channels
+from gputree.data.target import Channels, class_target
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
 from gputree.runs import owners, spread_out
@@ -79,7 +79,10 @@ class Defaults(Core):
         begin, end = (np.searchsorted(leaf[order], nodes, side) for side in ("left", "right"))
         return order[spread_out(begin, end - begin)], end - begin
 
-    def row_keys(self, rows: Rows, bins: Bins, row: HostArray) -> HostArray:
+    def row_keys(self, data: Data, bins: Bins, is_in: HostArray) -> HostArray:
+        row, n_rows = np.flatnonzero(is_in), len(is_in)
+        # Rows have codes below some root; one class is the least that they can have to sum.
+        rows = self.begin(data, bins, class_target(np.zeros(n_rows, np.int32), 1, None))
         key = np.zeros(len(row), np.uint64)
         for feature in range(len(bins.features)):
             code = self.codes_of(rows, row, np.full(len(row), feature))

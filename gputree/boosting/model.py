@@ -20,19 +20,21 @@ from gputree.boosting.watch import has_ended
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind, Table
+from gputree.data.target import whole_weights
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import HostArray
-from gputree.ensembles.base import Run, shown
+from gputree.ensembles.base import Ensemble, Run, shown
 from gputree.ensembles.callbacks import with_callbacks
-from gputree.ensembles.draws import content_order
+from gputree.ensembles.draws import order_of
 from gputree.ensembles.members import Member
 from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked
-from gputree.estimators.growing import Growing
 from gputree.estimators.model_file import read_outputs
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import Plan
+from gputree.fit.dataset import read_dataset
+from gputree.fit.fit import Fit
 from gputree.kernels.losses import Link, Loss
 from gputree.prediction import sum_leaves
 from gputree.tree.check import LARGEST
@@ -45,6 +47,8 @@ class GradientBoosting(Recursion, Stopping):
     """Trees in rounds, each fitted to the gradients that the rounds before it have left."""
 
     LOSSES: ClassVar[dict[str, Loss]]  # by name
+    # A tree has one output; a round may have more.
+    TAKEN = tuple(name for name in Ensemble.TAKEN if name != "n_outputs_")
     loss: Any
     learning_rate: float
     max_depth: int | None
@@ -115,7 +119,7 @@ class GradientBoosting(Recursion, Stopping):
         run = self._new_run(X, y, sample_weight)
         run.patience = self._patience(len(run.target), X_val is not None)
         if X_val is not None:
-            run.stem._keep_columns(X, run.growing.dataset)
+            run.stem._keep_columns(X, run.fit.dataset)
             table = self._read_other(X_val, run.stem)
             other = self._validation_target(y_val, table.n_rows, run.learned)
             weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
@@ -125,18 +129,17 @@ class GradientBoosting(Recursion, Stopping):
 
     def _new_run(self, X: Any, y: Any, sample_weight: Any) -> BoostRun:
         """A run on the rows of X, before it is known who watches it."""
-        stem = self._new_stem()
-        stem._n_trees = self.n_estimators
-        dataset, weight = stem._read(X, sample_weight)
+        stem, budget = self._new_stem(), parameters.budget(self.histogram_budget)
+        dataset, weight = read_dataset(self, X, sample_weight, self.n_estimators)
         if dataset.n_rows > MOST_ROWS:
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
         given = dataset.y if y is None else y
         target, weight, learned = self._read_target(given, dataset.n_rows, weight)
-        growing = Growing(stem, dataset, target, weight)
-        if weight is not None:
-            weight = np.where(growing.counts, weight, 0.0)  # trees leave out the same rows
+        whole, _ = whole_weights(weight)
+        if weight is not None and whole is not None:
+            weight = np.where(whole > 0, weight, 0.0)  # as the cuts do
         weight, exponent = brought_near_one(weight)
-        run = self._begin(growing, stem)
+        run = self._begin(Fit(dataset, budget), stem, {"n_outputs_": 1})
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
         run.given, run.X, run.is_weighted = (X, given), X, weight is not None
@@ -307,14 +310,15 @@ class GradientBoosting(Recursion, Stopping):
             n_jobs=self.n_jobs,
         )
 
-    def _take_from(self, stem: TreeEstimator) -> None:
-        super()._take_from(stem)
-        del self.n_outputs_  # of a tree, which has one; a round may have more
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         parameters.positive("learning_rate", self.learning_rate)
+        parameters.whole("max_depth", self.max_depth, 1, or_none=True)
+        parameters.whole("max_leaf_nodes", self.max_leaf_nodes, 2, or_none=True)
+        parameters.count_or_share("min_samples_split", self.min_samples_split, 2, 2)
         parameters.whole("min_samples_leaf", self.min_samples_leaf, 1)
+        parameters.rare_categories(self.min_samples_category)
+        parameters.n_drawn(self.max_features, 1)
         parameters.real("min_child_weight", self.min_child_weight, 0.0)
         parameters.real("min_split_gain", self.min_split_gain, 0.0)
         parameters.real("min_impurity_decrease", self.min_impurity_decrease, 0.0)
@@ -323,6 +327,8 @@ class GradientBoosting(Recursion, Stopping):
         parameters.share("colsample_bytree", self.colsample_bytree)
         self._check_stopping()
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
+        unknown = parameters.WAYS["unknown_category"]
+        parameters.one_of("unknown_category", self.unknown_category, dict.fromkeys(unknown))
         if not callable(self.loss):
             refuse_forgotten(self.loss)
             parameters.one_of("loss", self.loss, self.LOSSES)
@@ -350,12 +356,13 @@ class GradientBoosting(Recursion, Stopping):
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
         assert isinstance(run, BoostRun)
         assert run.named is not None
-        dataset, named, y = run.growing.dataset, run.named, run.target
-        backend = run.growing.backend
+        dataset, named, y = run.fit.dataset, run.named, run.target
+        backend = run.fit.backend
         order = None
         if run.stops or self.subsample < 1.0:
             # Rows are drawn by what they hold, so that the order they come in changes nothing.
-            order = content_order(run.growing, run.weight)
+            weight = counted(run.weight, y)
+            order = order_of(run.fit, weight > 0, y, run.weight)
         is_held_out = self._held_out(run, order)
         inside = None if is_held_out is None else ~is_held_out
         raw, run.start = self._first_sums(run, inside)
@@ -387,7 +394,7 @@ class GradientBoosting(Recursion, Stopping):
             if ledger is not None:
                 ledger.before(number)
             for trees in rounds.some(number, most):
-                run.growing.peak_bytes = max(run.growing.peak_bytes, rounds.peak_bytes)
+                run.fit.holds(rounds.peak_bytes)
                 error = None if watch is None else watch.after(sums(trees))
                 if ledger is not None:
                     ledger.after()
@@ -405,10 +412,10 @@ class GradientBoosting(Recursion, Stopping):
     def _first_sums(self, run: BoostRun, inside: HostArray | None) -> tuple[HostArray, HostArray]:
         """The predictions to begin with, (outputs, rows), and what they begin with in all."""
         assert run.named is not None
-        dataset = run.growing.dataset
+        dataset = run.fit.dataset
         if run.kept:
             found = [
-                sum_leaves(run.growing.backend, self._stack(), part, self._start)
+                sum_leaves(run.fit.backend, self._stack(), part, self._start)
                 for part in dataset.parts()
             ]
             return np.ascontiguousarray(np.concatenate(found).T), self._start

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gputree.boosting.rounds import Recipe
 from gputree.boosting.run import BoostRun, counted
 from gputree.dtypes import HostArray
+from gputree.estimators import parameters
 from gputree.estimators.constraints import read_constraints
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
@@ -20,7 +21,9 @@ CATEGORY_RIDGE = 10.0
 def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None) -> Recipe:
     """How the trees of a run are grown; `inside` are the rows that are not held out."""
     assert run.named is not None
-    growing = run.growing
+    n_rows, n_features = run.fit.dataset.n_rows, run.fit.dataset.n_features
+    split = parameters.count_or_share("min_samples_split", model.min_samples_split, 2, n_rows)
+    min_category, most_whole = parameters.rare_categories(model.min_samples_category)
     # G / (b H + ridge) is 1 / b of G / (H + ridge / b): kernels need not know of the bend.
     bend = run.named.bend
     return Recipe(
@@ -29,21 +32,21 @@ def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
         weight_exponent=run.weight_exponent,
         max_depth=model.max_depth,
         max_leaves=model.max_leaf_nodes,
-        min_rows_split=growing.rules.min_rows_split,
+        min_rows_split=split,
         min_rows_leaf=model.min_samples_leaf,
         min_child_weight=run.weighed(float(model.min_child_weight) / bend),
         min_gain=_min_gain(model, run, inside) * bend,
         ridge=run.weighed(float(model.l2_regularization) / bend),
         category_ridge=run.weighed(CATEGORY_RIDGE / bend),
-        min_rows_category=growing.rules.min_category,
-        most_whole=growing.rules.most_whole,
+        min_rows_category=min_category,
+        most_whole=most_whole,
         row_share=float(model.subsample),
         column_share=float(model.colsample_bytree),
-        n_drawn=growing.rules.n_drawn,
+        n_drawn=parameters.n_drawn(model.max_features, n_features),
         constraints=_constraints(model, run),
         seed=run.seed,
         missing=model.missing,
-        budget=growing.budget,
+        budget=run.fit.budget,
         finish=Finish(None, missing=model.missing, is_by_codes=True),
     )
 
@@ -61,7 +64,7 @@ def _min_gain(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
 
 def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None:
     assert run.named is not None
-    dataset = run.growing.dataset
+    dataset = run.fit.dataset
     ways, groups = model.monotonic_cst, model.interaction_cst
     found = read_constraints(ways, groups, dataset, type(model).__name__)
     if found is None or not found.monotone.any():

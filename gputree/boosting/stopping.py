@@ -171,7 +171,7 @@ class Stopping(Ensemble):
         `order` is one of the rows by what they hold.
         """
         if run.validation is None and not run.stops:
-            return None, RunningScores(run.growing.backend, [], run.start[:, None]).add
+            return None, RunningScores(run.fit.backend, [], run.start[:, None]).add
         if run.validation is not None:
             table, y, weight = run.validation
             tables, row = [table], np.arange(len(y))
@@ -185,12 +185,12 @@ class Stopping(Ensemble):
             row = np.flatnonzero(is_watched)
             by_content = np.argsort(places(order, len(run.target))[row])
             y, weight = run.target[row], counted(run.weight, run.target)[row]
-            tables = held_out_rows(run.growing.dataset, is_watched) if run.kept else []
+            tables = held_out_rows(run.fit.dataset, is_watched) if run.kept else []
         watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))
         first = np.tile(run.start[:, None], (1, len(row)))
         if run.learned["init_"] is not None:
             first = self._go_on(first, _safe_indexing(run.X, row), run.learned)
-        sums = RunningScores(run.growing.backend, tables, first)
+        sums = RunningScores(run.fit.backend, tables, first)
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
             watch.after(sums.add(trees))
         if run.validation is not None:

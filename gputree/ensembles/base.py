@@ -26,9 +26,9 @@ from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
-from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
 from gputree.fit.dataset import Dataset
+from gputree.fit.fit import Fit
 from gputree.prediction import leaves_of
 from gputree.progress import Progress
 from gputree.tree.paths import path_matrix
@@ -39,7 +39,7 @@ from gputree.tree.stack import Stack
 class Run:
     """One fit: how it starts, and what has come of it so far."""
 
-    growing: Growing
+    fit: Fit
     stem: TreeEstimator  # an estimator without a tree; members are copies of it with one
     seed: int
     kept: list[Member]  # of an earlier fit, that a warm start keeps
@@ -47,6 +47,12 @@ class Run:
     learned: dict[str, Any] = field(default_factory=dict)  # attributes of the ensemble
     trees_a_step: int = 1  # that make one of n_estimators
     shown: dict[str, Any] = field(default_factory=dict)  # to scikit-learn's callbacks
+
+    @property
+    def growing(self) -> Growing:
+        """The fit, where trees are those of an estimator."""
+        assert isinstance(self.fit, Growing)
+        return self.fit
 
     @property
     def everyone(self) -> list[Member]:
@@ -58,6 +64,11 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
 
     # Parameters that cannot change a model, so they are no part of it.
     WHERE: ClassVar[tuple[str, ...]] = (*TreeEstimator.WHERE, "verbose", "warm_start")
+    # What the trees know of columns and target, and their ensemble, too.
+    TAKEN: ClassVar[tuple[str, ...]] = (
+        *("schema_", "n_features_in_", "feature_names_in_", "missing_", "backend_", "device_"),
+        *("classes_", "n_classes_", "n_outputs_"),
+    )
 
     STEPS: ClassVar[str] = "len(estimators_)"  # what n_estimators is a number of
 
@@ -100,7 +111,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
         growing = Growing(stem, X, y, sample_weight)
-        run = self._begin(growing, stem)
+        run = self._begin(growing, stem, growing.learned)
         run.shown = shown(X, y, sample_weight)
         return self._run(run, X, callbacks, start)
 
@@ -215,7 +226,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     def _run(self, run: Run, X: Any, callbacks: Any, start: float) -> Self:
         listeners = Listeners(self, callbacks, self._n_to_come(run), run.shown)
         self._fill(run, listeners, lambda: self._so_far(run, X, start))
-        run.growing.backend.release()
+        run.fit.backend.release()
         # Nothing is written before everything has worked: a failed fit leaves the old model whole.
         self._keep(run, X, start)
         listeners.end()
@@ -252,21 +263,27 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
                 stacklevel=4,
             )
 
-    def _begin(self, growing: Growing, stem: TreeEstimator) -> Run:
-        """A new run, or one that goes on from the trees that there are."""
+    def _begin(self, fit: Fit, stem: TreeEstimator, learned: dict[str, Any]) -> Run:
+        """A new run, or one that goes on from the trees that there are.
+
+        `learned` are the attributes that tell a tree what its answers mean.
+        """
+        for name, value in learned.items():
+            setattr(stem, name, value)
+        stem.missing_ = stem.missing
+        stem.max_features_ = parameters.n_drawn(stem.max_features, fit.dataset.n_features)
         if not (self.warm_start and hasattr(self, "_members")):
-            seed = parameters.seed(self.random_state)
-            return Run(growing, stem, seed, [])
-        new, old = growing.dataset.schema, self.schema_
+            return Run(fit, stem, parameters.seed(self.random_state), [])
+        new, old = fit.dataset.schema, self.schema_
         is_same = (new.names, new.kinds, new.categories) == (old.names, old.kinds, old.categories)
-        for name, value in growing.learned.items():
+        for name, value in learned.items():
             is_same = is_same and np.array_equal(value, getattr(self, name, value))
         if not is_same:
             raise ValueError(
                 "warm_start=True adds trees to those of other columns, classes or outputs; set "
                 "warm_start=False to begin anew"
             )
-        return Run(growing, stem, self._seed, remembering(self._members, self._stem, stem))
+        return Run(fit, stem, self._seed, remembering(self._members, self._stem, stem))
 
     def _progress(self, run: Run, n: int) -> Progress:
         """What tells of the trees that are done, of so many in all."""
@@ -276,10 +293,6 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     def _fill(self, run: Run, listeners: Listeners, so_far: Callable[[], Any]) -> None:
         """Grow the trees of a run, telling of each."""
         n, n_kept = self.n_estimators * run.trees_a_step, len(run.kept)
-        for name, value in run.growing.learned.items():
-            setattr(run.stem, name, value)
-        run.stem.missing_ = run.stem.missing
-        run.stem.max_features_ = run.growing.rules.n_drawn
         progress = self._progress(run, n)
         try:
             for member, error in self._steps(run):
@@ -303,38 +316,19 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
 
     def _keep(self, run: Run, X: Any, start: float) -> None:
         """Write what a run has learned."""
-        growing, stem = run.growing, run.stem
-        dataset, backend = growing.dataset, growing.backend
+        stem, dataset, backend = run.stem, run.fit.dataset, run.fit.backend
         stem._keep_columns(X, dataset)
         stem.backend_, stem.device_ = backend.name, backend.device
         self._take_from(stem)
         self._stem, self._members, self._seed = stem, Members(run.everyone), run.seed
         for name, value in run.learned.items():
             setattr(self, name, value)
-        seconds = dict(backend.seconds)
-        compile_seconds = growing.compile_seconds
-        if dataset is not X:
-            seconds = dataset.seconds | seconds
-            compile_seconds += dataset.compile_seconds
-        self.fit_report_ = FitReport(
-            backend=backend.name,
-            device=backend.device,
-            reason=dataset.reason,
-            n_rows=dataset.n_rows,
-            n_features=dataset.n_features,
-            n_nodes=sum(member.tree.n_nodes for member in run.everyone),
-            peak_bytes=growing.peak_bytes,
-            compile_seconds=compile_seconds,
-            seconds=seconds | {"total": time.perf_counter() - start},
-            notes=stem._notes(sorted(growing.heuristic), dataset),
-            n_trees=len(run.everyone),
-        )
+        n_nodes = sum(member.tree.n_nodes for member in run.everyone)
+        self.fit_report_ = run.fit.report(X, start, n_nodes, len(run.everyone))
 
     def _take_from(self, stem: TreeEstimator) -> None:
         """Set what the trees know of columns and target."""
-        for name in ("schema_", "n_features_in_", "feature_names_in_", "classes_", "n_classes_"):
-            self._set_or_delete(name, stem)
-        for name in ("n_outputs_", "missing_", "backend_", "device_"):
+        for name in self.TAKEN:
             self._set_or_delete(name, stem)
 
     def _set_or_delete(self, name: str, stem: TreeEstimator) -> None:

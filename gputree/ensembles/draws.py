@@ -15,6 +15,7 @@ from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.growing import Growing
+from gputree.fit.fit import Fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +49,25 @@ class Draws:
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
 
 
-def content_order(growing: Growing, weight: HostArray | None = None) -> HostArray:
-    """The rows that count, in an order that depends on their codes, targets and weights alone.
+def content_order(growing: Growing) -> HostArray:
+    """The rows that count, in an order that depends on what they hold."""
+    return order_of(growing, growing.counts, growing.answers, growing.target.weight)
 
-    Rows that agree in all of these are alike to every tree; they keep their order. The weights are
-    those of the target, which are rounded to integers, or finer ones that are given.
+
+def order_of(fit: Fit, is_in: HostArray, answers: HostArray, weight: HostArray | None) -> HostArray:
+    """Some rows, in an order that depends on their codes, answers and weights alone.
+
+    Rows that agree in all of these are alike to every tree; they keep their order.
     """
-    backend, dataset = growing.backend, growing.dataset
-    rows = backend.begin(dataset.data, dataset.bins, growing.target)
-    row = np.flatnonzero(growing.counts)
-    key = backend.row_keys(rows, dataset.bins, row)
-    answers = growing.answers[row].reshape(len(row), -1)
-    for output in answers.T:
+    row = np.flatnonzero(is_in)
+    key = fit.backend.row_keys(fit.dataset.data, fit.dataset.bins, is_in)
+    for output in answers[row].reshape(len(row), -1).T:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
         key = sampling.mix(key, value.view(np.uint64))
-    own = growing.target.weight if weight is None else weight
-    if own is None:
+    if weight is None:
         return row[np.argsort(key, kind="stable")]
     # Weights come last: rows that are alike stay together, as one of their weight would.
-    return row[np.lexsort((own[row], key))]
+    return row[np.lexsort((weight[row], key))]
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:

@@ -17,7 +17,6 @@ from gputree.backends.registry import choose
 from gputree.data.inputs import read_table
 from gputree.data.table import Kind, Table
 from gputree.data.target import Channels, Target
-from gputree.data.weights import read_weights
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.estimators import model_file, parameters
 from gputree.estimators.constraints import read_ways
@@ -26,7 +25,6 @@ from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.readable import Readable
-from gputree.estimators.report import FitReport
 from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
 from gputree.fit.dataset import Dataset
@@ -115,23 +113,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         self.missing_ = self.missing
         self.max_features_ = growing.rules.n_drawn
         self.backend_, self.device_ = backend.name, backend.device
-        compile_seconds = growing.compile_seconds
-        seconds = dict(backend.seconds)
-        if dataset is not X:
-            seconds = dataset.seconds | seconds
-            compile_seconds += dataset.compile_seconds
-        self.fit_report_ = FitReport(
-            backend=backend.name,
-            device=backend.device,
-            reason=dataset.reason,
-            n_rows=dataset.n_rows,
-            n_features=dataset.n_features,
-            n_nodes=tree.n_nodes,
-            peak_bytes=growing.peak_bytes,
-            compile_seconds=compile_seconds,
-            seconds=seconds | {"total": time.perf_counter() - start},
-            notes=self._notes(sorted(growing.heuristic), dataset),
-        )
+        self.fit_report_ = growing.report(X, start, tree.n_nodes)
         return self
 
     def apply(self, X: Any) -> Array:
@@ -199,23 +181,6 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
         raise NotImplementedError
 
     # Steps of a fit.
-
-    def _read(self, X: Any, sample_weight: Any) -> tuple[Dataset, HostArray | None]:
-        """The table and the weights of its rows."""
-        if isinstance(X, Dataset):
-            given = read_weights(sample_weight, X.n_rows)
-            return X, X.sample_weight if given is None else given
-        dataset = Dataset(
-            X,
-            sample_weight=sample_weight,
-            categorical_features=self.categorical_features,
-            max_bins=self.max_bins,
-            device=self.device,
-            backend=self.backend,
-            n_jobs=self.n_jobs,
-            n_trees=self._n_trees,
-        )
-        return dataset, dataset.sample_weight
 
     def _keep_columns(self, X: Any, dataset: Dataset) -> None:
         """Set what scikit-learn and later predictions want to know of the columns."""
@@ -311,16 +276,6 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                     f"subset_search='exact' tries all subsets of up to {MOST_EXACT}; use 'auto', "
                     "'ordered' or 'principal'"
                 )
-
-    def _notes(self, heuristic: list[int], dataset: Dataset) -> tuple[str, ...]:
-        """What a user should know of the fit."""
-        if not heuristic:
-            return ()
-        names = ", ".join(dataset.schema.names[feature] for feature in heuristic)
-        return (
-            f"categories of {names} were divided by a heuristic in some nodes; a better division "
-            "may exist",
-        )
 
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         """The stopping rules in the units of the target."""

@@ -133,7 +133,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
 
 
 class C45Classifier(DecisionTreeClassifier):
-    """Quinlan's C4.5: gain ratio, a branch per category, thresholds, missing values by fractions.
+    """Quinlan's C4.5: gain ratio, multiway splits, thresholds, missing values by fractions.
 
     A feature is chosen by its gain ratio among those that gain at least the average. A row whose
     tested value is missing goes down every branch, with its weight divided as that of the other

@@ -1,4 +1,4 @@
-"""One fit: its table and target, and the trees that are grown on all of the rows or on some."""
+"""A fit of trees: its target, its rules, and the trees on all of the rows or on some."""
 
 import copy
 import itertools
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gputree.backends.timed import Timed
 from gputree.data.target import Target, has_weight
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
-from gputree.fit.dataset import Dataset
+from gputree.fit.dataset import Dataset, read_dataset
+from gputree.fit.fit import Fit
 from gputree.growth.builder import Grown
 from gputree.growth.choose_loop import grow_tree, grow_trees, trees_at_once
 from gputree.growth.finish import Finish, finish
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
 
 
-class Growing:
+class Growing(Fit):
     """What an estimator makes of the arguments of `fit`, before any tree is grown."""
 
     def __init__(self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any) -> None:
@@ -32,21 +32,12 @@ class Growing:
         self._criterion = parameters.criterion(estimator.criterion, estimator.CRITERIA)
         estimator._check_ways(self._criterion)
         budget = parameters.budget(estimator.histogram_budget)
-        self.dataset, self.weight = estimator._read(X, sample_weight)
-        self._y = self.dataset.y if y is None else y
-        self.target, self.learned = estimator._target(self._y, self.dataset.n_rows, self.weight)
-        estimator._check_table(self.dataset)
-        self.rules = estimator._rules(self._criterion, self.target, self.dataset, self._y)
-        self.backend = Timed(self.dataset.backend)
-        self.budget = min(budget, self.backend.room_for_hists() or budget)
-        self._compiled_before = self.backend.compile_seconds
-        self.peak_bytes = 0
-        self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
-
-    @property
-    def compile_seconds(self) -> float:
-        """Seconds spent compiling since the first tree."""
-        return self.backend.compile_seconds - self._compiled_before
+        dataset, self.weight = read_dataset(estimator, X, sample_weight, estimator._n_trees)
+        self._y = dataset.y if y is None else y
+        self.target, self.learned = estimator._target(self._y, dataset.n_rows, self.weight)
+        estimator._check_table(dataset)
+        self.rules = estimator._rules(self._criterion, self.target, dataset, self._y)
+        super().__init__(dataset, budget)
 
     @property
     def answers(self) -> HostArray:
@@ -70,11 +61,6 @@ class Growing:
         other.dataset, other.heuristic = dataset, set()
         other.rules = self._estimator._rules(self._criterion, self.target, dataset, self._y)
         return other
-
-    def learn_from(self, other: "Growing", columns: HostArray) -> None:
-        """Take in what was noted while a tree was grown on some of the columns."""
-        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
-        self.heuristic |= set(columns[sorted(other.heuristic)].tolist())
 
     def grow_all(self, targets: Iterable[Target], seeds: Iterable[int]) -> Iterator[Tree]:
         """A tree for each target, by the random draws of its seed, in their order."""
@@ -111,7 +97,7 @@ class Growing:
         at_values = estimator.thresholds == "value"
         how = Finish(rules.criterion, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
-        self.peak_bytes = max(self.peak_bytes, held)
+        self.holds(held)
         self.heuristic |= set(grown.draft.heuristic)
         return finish(grown, target, leaf, how)
 

@@ -286,3 +286,23 @@ class Dataset:
             f"Dataset({self.n_rows} rows, {self.n_features} features, "
             f"{self.bins.width} bins, backend={self.backend.name!r})"
         )
+
+
+def read_dataset(
+    params: Any, X: Any, sample_weight: Any, n_trees: int
+) -> tuple[Dataset, HostArray | None]:
+    """The table of a fit and the weights of its rows, by the parameters of an estimator."""
+    if isinstance(X, Dataset):
+        given = read_weights(sample_weight, X.n_rows)
+        return X, X.sample_weight if given is None else given
+    dataset = Dataset(
+        X,
+        sample_weight=sample_weight,
+        categorical_features=params.categorical_features,
+        max_bins=params.max_bins,
+        device=params.device,
+        backend=params.backend,
+        n_jobs=params.n_jobs,
+        n_trees=n_trees,
+    )
+    return dataset, dataset.sample_weight

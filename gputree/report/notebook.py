@@ -9,7 +9,7 @@ from typing import Any
 
 from gputree.ensembles.base import Ensemble
 from gputree.estimators.base import TreeEstimator
-from gputree.estimators.report import FitReport
+from gputree.fit.report import FitReport
 
 MOST_BARS = 6
 MOST_LINES = 12

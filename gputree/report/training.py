@@ -7,7 +7,7 @@ import inspect
 import reprlib
 from typing import Any
 
-from gputree.estimators.report import FitReport
+from gputree.fit.report import FitReport
 from gputree.report.plain import label, number
 
 LONGEST = 120  # characters of a parameter
