@@ -76,14 +76,14 @@ def count_missing(matrix, n_missing):
 
 
 @kernel
-def add_weights(place, weights, sums):
-    """Add the weight of each row, which is 1 if there are none, to the sum in its place."""
+def add_weights(group, weights, sums):
+    """Add the weight of each row, which is 1 if there are none, to the sum of its group."""
     if weights.shape[0] > 0:
-        for i in range(place.shape[0]):
-            sums[place[i]] += weights[i]
+        for i in range(group.shape[0]):
+            sums[group[i]] += weights[i]
     else:
-        for i in range(place.shape[0]):
-            sums[place[i]] += 1
+        for i in range(group.shape[0]):
+            sums[group[i]] += 1
 
 
 @kernel
@@ -124,18 +124,18 @@ def count_fine(matrix, weight, asked, page_of, counts):
 
 @kernel
 def occupied(counts):
-    """The places that hold weight, and how much."""
+    """The buckets that hold weight, and how much."""
     n = 0
     for at in range(counts.shape[0]):
         n += counts[at] > 0
-    place = np.empty(n + 1, np.int64)
+    bucket = np.empty(n + 1, np.int64)
     weight = np.empty(n + 1, np.int64)
     n = np.uint32(0)
     for at in range(counts.shape[0]):  # without a branch: what is empty is overwritten
-        place[n] = at
+        bucket[n] = at
         weight[n] = counts[at]
         n += np.uint32(counts[at] > 0)
-    return place[:n], weight[:n]
+    return bucket[:n], weight[:n]
 
 
 @kernel
@@ -190,12 +190,12 @@ def span(matrix, weight, asked, tables, rank, seen):
     word = single.view(np.int32)
     for first in range(0, matrix.shape[0], CHUNK_ROWS):
         n = min(CHUNK_ROWS, matrix.shape[0] - first)
-        for number, column in enumerate(asked):
+        for bucket, column in enumerate(asked):
             line = matrix[first : first + n, column]
             find_cells(line, is_fine[column], page_of[column], single, word, cell)
             for i in range(n):
                 amount = weight[first + i] if is_weighted else 1
-                at = rank[number, cell[i]] * (amount > 0)
+                at = rank[bucket, cell[i]] * (amount > 0)
                 value, own = line[i], seen[at]
                 own.low = value if value < own.low else own.low
                 own.high = value if value > own.high else own.high

@@ -14,6 +14,7 @@ def gather(
 
     hist[place[i]] is the node's histogram; where it has none, place[i] is -1, and its rows are
     order[start[i]:][:n_rows[i]]. Codes of row r are code[:, r] or by_row[spot[r]], as in `split`.
+    `first` says where the sums of each pair begin.
     """
     is_laid_out = spot.shape[0] > 0
     for i in range(begin, end):
@@ -55,7 +56,10 @@ def count_seen(
     begin, end, place, feature, start, n_rows, order, code, by_row, spot, hist, offset, n_values,
     n_channels, n_known,
 ):  # fmt: skip
-    """How many values occur in each pair of a node and a feature, given as to `gather`."""
+    """How many values occur in each pair of a node and a feature, given as to `gather`.
+
+    n_known[i] is what is found.
+    """
     is_laid_out = spot.shape[0] > 0
     met = np.full(n_values.max(), -1)  # the last pair in which a code was met
     for i in range(begin, end):
@@ -84,6 +88,7 @@ def gather_seen(
 
     The entries of pair `i` begin at first[i]; its last one is that of missing values, if its
     feature has any.
+    `seen` has the codes; n_entries[i] and n_known[i] are as `count_seen` has found them.
     """
     is_laid_out = spot.shape[0] > 0
     met = np.full(n_values.max(), -1)

@@ -131,6 +131,9 @@ def search_drawn(
 
     `turn` has the features in the order of the node's draw, which also decides ties. Returns how
     many values of the winner are missing, and the value that was drawn.
+    The rows are at[first:][:n], by their numbers in `table`. `edges` has the cuts of all features;
+    `own` are the sums of the node, `weight` and `n_rows` the weight and the rows; scores count
+    `times`.
     """
     split, value, sums, real, one = room
     formula, min_rows, min_weight, _ = rules

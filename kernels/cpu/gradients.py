@@ -107,7 +107,11 @@ def volumes(begin, end, step, raw, most, total):
 
 @kernel
 def class_gradients(begin, end, step, loss, output, y, raw, most, total, gradient, hessian):
-    """Gradients and hessians of the prediction of one class."""
+    """Gradients and hessians of the prediction of one class.
+
+    `output` is the number of the class, `loss` that of the loss. Each row has its largest raw score
+    in `most`, and the sum of exponentials relative to that in `total`.
+    """
     first, last = begin * step, min(end * step, y.shape[0])
     y, raw, most, total = y[first:last], raw[first:last], most[first:last], total[first:last]
     gradient, hessian = gradient[first:last], hessian[first:last]

@@ -12,7 +12,7 @@ from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.multiway import branch_bits
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.split import list_present, rows_at, weight_at
-from gputree.kernels.cpu.winner import CLEARLY_LESS
+from gputree.kernels.cpu.winner import CLEARLY_LESS, larger_child
 
 trim, larger = SCALAR.trim, SCALAR.larger
 apart, room = SCALAR.apart, SCALAR.room
@@ -149,7 +149,7 @@ def best_subset(items, n_items, total, total_real, shape, rules, unit, base, lef
 
 
 @kernel
-def gather_items(cells, base, place, n_seen, min_category, shape, category, items):
+def gather_items(cells, base, entry, n_seen, min_category, shape, category, items):
     """The categories that have rows enough, with their sums, and the pool of the others after them.
 
     Returns how many categories are listed, and whether there is a pool.
@@ -160,7 +160,7 @@ def gather_items(cells, base, place, n_seen, min_category, shape, category, item
     for c in range(n_channels):
         items[pool + c] = 0
     for i in range(n_seen):
-        at = base + place[i] * n_channels
+        at = base + entry[i] * n_channels
         is_rare = min_category > 1 and rows_at(cells, at, shape) < min_category
         to = pool if is_rare else n_listed * n_channels
         for c in range(n_channels):
@@ -242,12 +242,12 @@ def put_in_order(key, n_items, order):
     if n_items > FEW:
         order[:n_items] = np.argsort(key[:n_items], kind="mergesort")
         return
-    for i in range(n_items):  # each is put in its place among those before it
-        place = i
-        while place > 0 and key[order[place - 1]] > key[i]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
+    for i in range(n_items):  # each is put where it belongs among those before it
+        at = i
+        while at > 0 and key[order[at - 1]] > key[i]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
 
 
 @kernel
@@ -303,8 +303,8 @@ def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
 
 
 @kernel
-def divide_categories(cells, base, place, n_seen, lost, min_category, shape, rules, unit, room_for):
-    """The best two groups of categories; sums of the i-th begin at base + place[i] * n_channels.
+def divide_categories(cells, base, entry, n_seen, lost, min_category, shape, rules, unit, room_for):
+    """The best two groups of categories; sums of the i-th begin at base + entry[i] * n_channels.
 
     The room has the missing sums, of weight `lost` where they take part. Returns the score, the
     slot of missing values, that of categories that the node has not, and whether a better division
@@ -315,7 +315,7 @@ def divide_categories(cells, base, place, n_seen, lost, min_category, shape, rul
     category, slot, known, left = numbers[1], numbers[2], sums[0], sums[3]
     n_channels = shape[3]
     n_listed, has_pool = gather_items(
-        cells, base, place, n_seen, min_category, shape, category, items
+        cells, base, entry, n_seen, min_category, shape, category, items
     )
     n_items = n_listed + (1 if has_pool else 0)
     known[:] = 0
@@ -353,7 +353,11 @@ def split(
     begin, end, cells, start, n_codes, n_categories, learns_side, min_category, shape, rules, unit,
     score, bits, is_heuristic, slot,
 ):  # fmt: skip
-    """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i]."""
+    """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i].
+
+    bits[i] tells the branches apart. `learns_side` says whether missing values are given a side;
+    is_heuristic[i] whether a better division may have been missed.
+    """
     is_classes, n_scored, _, n_channels = shape
     most = n_categories.max()
     seen = np.empty(most, np.int64)
@@ -379,9 +383,9 @@ def split(
         for j in range(n_seen):
             slot[start[i] + seen[j]] = slots[j]
         if has_missing and learns_side:
-            n_left = rows_at(left, 0, shape)
-            is_larger = 1 if n_left <= rows_at(known, 0, shape) - n_left else 0
-            slot[start[i] + n_categories[i]] = is_larger if lost == 0 else missing_slot
+            if lost == 0:
+                missing_slot = larger_child(rows_at(left, 0, shape), rows_at(known, 0, shape))
+            slot[start[i] + n_categories[i]] = missing_slot
         every = np.float64(weight_at(known, 0, is_classes, n_scored) + lost)
         part = np.float64(weight_at(left, 0, is_classes, n_scored))
         rest = np.float64(weight_at(known, 0, is_classes, n_scored)) - part

@@ -40,6 +40,7 @@ from gputree.kernels.cpu.winner import (
     SIDE,
     TRIMMED,
     forget,
+    larger_child,
 )
 
 LOCAL_ROWS = 4096  # of 28 features, so many take a tenth of a megabyte
@@ -78,7 +79,11 @@ def try_words(
     feature, codes, at, word, n, n_codes, n_values, own, ridge, least, times, near, bits, cells,
     seen, scratch, best, left,
 ):  # fmt: skip
-    """Try the splits of one feature by words; returns the weight of missing values."""
+    """Try the splits of one feature by words; returns the weight of missing values.
+
+    The rows are at[:n], and word[:n] theirs. `least` is the least weight of a child; scores count
+    `times`.
+    """
     if n > LISTED_ROWS:
         for i in range(n):
             cells[np.uint64(codes[at[i]])] += word[i]
@@ -124,7 +129,10 @@ def try_cells(
     feature, codes, at, n, channel, amount, values, is_weighted, n_codes, n_values, total_real,
     weight, n_rows, shape, rules, unit, near, every, bits, cells, seen, running, best, left,
 ):  # fmt: skip
-    """Try the splits of one feature by sums of all channels; returns that of missing values."""
+    """Try the splits of one feature by sums of all channels; returns that of missing values.
+
+    The rows are at[:n]; `weight` and `n_rows` are those of the node.
+    """
     is_classes, n_scored, _, n_channels = shape
     is_listed = n <= LISTED_ROWS
     n_seen = 0
@@ -379,10 +387,7 @@ def grow(
         )  # fmt: skip
         slot = 0 if missing_left else 1
         if lost_weight == 0:
-            part, rest = n_left, n - n_left
-            if not by_rows:
-                part, rest = left[0], own[0] - left[0]
-            slot = 1 if part <= rest else 0
+            slot = larger_child(n_left, n) if by_rows else larger_child(left[0], own[0])
         if edges is not None:
             lower, higher = around(table[feature], at, n, np.int64(best[CODE]), n_values[feature])
             best[CODE], best[NEXT] = lower, higher

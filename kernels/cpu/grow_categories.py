@@ -3,14 +3,11 @@
 import numpy as np
 
 from gputree.kernels.cpu import words
-from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import divide_categories
 from gputree.kernels.cpu.histogram import add_rows
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import clear, list_codes, list_present, weight_at
-from gputree.kernels.cpu.winner import TRIMMED, crown
-
-trim, penalty = SCALAR.trim, SCALAR.penalty
+from gputree.kernels.cpu.winner import crown_groups
 
 LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking at all
 
@@ -20,7 +17,10 @@ def sum_categories(
     codes, at, n, n_codes, word, channel, amount, values, is_weighted, shape, near, every, bits,
     cells, seen,
 ):  # fmt: skip
-    """Add up the rows of a node by code; returns how many codes occur, which are listed."""
+    """Add up the rows of a node by code; returns how many codes occur, which are listed.
+
+    The rows are at[:n], and word[:n] theirs, where sums are words.
+    """
     is_classes, n_scored, _, n_channels = shape
     is_packed = word.shape[0] > 0
     if n <= LISTED_ROWS:
@@ -40,12 +40,7 @@ def sum_categories(
         return list_present(cells, n_codes, n_channels, is_classes, n_scored, seen)
     for i in range(n):
         cells[np.uint64(codes[at[i]])] += word[i]
-    n_seen = 0
-    for code in range(n_codes):
-        if cells[code] & words.LOWER > 0:
-            seen[n_seen] = code
-            n_seen += 1
-    return n_seen
+    return words.list_words(cells, n_codes, seen)
 
 
 @kernel
@@ -81,11 +76,11 @@ def try_categories(
     _, n_categories, min_category, ridges, way, is_heuristic = categories
     room_for, sums, numbers, won, of_won = spare
     is_classes, n_scored, _, n_channels = shape
-    table, place, own_shape = cells, seen, shape
+    table, entry, own_shape = cells, seen, shape
     if is_packed:
         own_shape = (is_classes, n_scored, False, 2)
         unpack(cells, seen, n_seen, is_classes, sums)
-        table, place = sums, numbers
+        table, entry = sums, numbers
     width = own_shape[3]
     missing, known_left = room_for[2][1], room_for[2][3]
     lost, n_known = np.int64(0), n_seen
@@ -93,20 +88,15 @@ def try_categories(
     if n_seen > 0 and seen[n_seen - 1] >= n_categories[feature]:
         n_known -= 1
         for c in range(width):
-            missing[c] = table[place[n_known] * width + c]
+            missing[c] = table[entry[n_known] * width + c]
         lost = weight_at(missing, 0, is_classes, n_scored)
     ridge = ridges[feature]
     own_rules = (rules[0], rules[1], rules[2], ridge, way[0], way[1], way[2])
     score, missing_slot, absent, is_doubtful = divide_categories(
-        table, 0, place, n_known, lost, min_category[feature], own_shape, own_rules, unit, room_for
+        table, 0, entry, n_known, lost, min_category[feature], own_shape, own_rules, unit, room_for
     )
     is_heuristic[feature] |= is_doubtful
-    if ridge != rules[3]:
-        # Each ridge takes its own part of the gain; what is left compares.
-        weight, gradient = np.float64(own[0]), np.float64(own[1])
-        score = score + (penalty(gradient, weight, rules[3]) - penalty(gradient, weight, ridge))
-    if score > -np.inf and trim(score) > best[TRIMMED]:
-        crown(best, score, feature, 0, -1, 1 - missing_slot)
+    if crown_groups(score, feature, missing_slot, ridge, own, rules[3], best):
         slot = room_for[0][2]
         for i in range(n_known):
             won[i, 0], won[i, 1] = seen[i], slot[i]

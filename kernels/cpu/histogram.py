@@ -239,7 +239,10 @@ def tally_nodes(
     begin, end, n_blocks, block, start, n_rows, order, label, value, weight, by_row, spot, offset,
     n_channels, hist,
 ):  # fmt: skip
-    """hist[node, place * n_channels + channel] for pairs of a node and a block of features."""
+    """hist[node, bin * n_channels + channel] for pairs of a node and a block of features.
+
+    Features are divided into `n_blocks` blocks of `block` each.
+    """
     is_weighted = weight.shape[0] > 0
     n_outputs = value.shape[0]
     width = np.uint64(n_channels)

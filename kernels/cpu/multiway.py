@@ -27,7 +27,10 @@ def split(
     begin, end, cells, start, n_codes, n_values, shape, rules, unit, score, bits, n_children, slot,
     largest,
 ):  # fmt: skip
-    """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i]."""
+    """Scores, bits and slots of pairs; the codes of pair `i` begin at start[i].
+
+    bits[i] tells the branches apart; largest[i] is the heaviest child.
+    """
     is_classes, n_scored, _, n_channels = shape
     formula, min_rows, min_weight = rules
     first = 0 if is_classes else 1

@@ -70,7 +70,10 @@ def take_away(cells, counts, is_counted, less, fewer):
 
 @kernel
 def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, scratch, best, left):
-    """Try every split of a feature none of whose values is missing in the node."""
+    """Try every split of a feature none of whose values is missing in the node.
+
+    `counts` has the rows by code, where those are counted; `rules` are those of `rounds.grow`.
+    """
     min_rows, is_counted = rules[2], rules[3]
     first, last = 0, n_values
     if is_counted:  # the codes between which both children have rows enough
@@ -101,6 +104,7 @@ def try_seen(
     """Try every split of a feature; the codes seen[:n_seen] of values occur in the node.
 
     Candidates come code by code, and for each with missing values right, then left.
+    `counts` and `rules` are as in `try_codes`; missing_code is -1 where no value is missing.
     """
     min_rows, is_counted = rules[2], rules[3]
     lost, n_lost = np.int64(0), 0
@@ -136,11 +140,7 @@ def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best,
             feature, cells, counts, n_values, total, n_rows, rules, prefix, scratch, best, left
         )
         return lost
-    n_seen = 0
-    for code in range(n_values):
-        if cells[code] != 0:
-            seen[n_seen] = code
-            n_seen += 1
+    n_seen = words.list_words(cells, n_values, seen)
     try_seen(
         feature, cells, counts, seen, n_seen, n_values, total, n_rows, rules, prefix, which,
         scratch, best, left,
@@ -165,7 +165,10 @@ def try_rows(
     feature, row, word, n, codes, n_codes, n_values, total, rules, room, near, bits, cells, counts,
     best, left,
 ):  # fmt: skip
-    """Try the splits of a feature by the rows of a node; returns the weight of missing values."""
+    """Try the splits of a feature by the rows of a node; returns the weight of missing values.
+
+    The rows are row[:n], and word[:n] theirs; `counts` and `rules` are as in `try_codes`.
+    """
     seen, prefix, which, scratch = room[0], room[1], room[2], room[3]
     is_counted = rules[3]
     n_seen = sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells)
@@ -196,6 +199,7 @@ def try_nominal(
     """Try the groups of a nominal feature of a node; returns the weight of missing values.
 
     If it wins, its categories are listed with their slots.
+    `own` is the line of the node; the other arguments are those of `search`.
     """
     code, n_codes, offset = table[0], table[1], table[3]
     seen, near, bits, is_counted = desk[0][0], desk[1], desk[2], rules[3]
@@ -250,6 +254,9 @@ def search(
 
     `categories` is None where no feature is nominal, or which ones are and how many categories they
     have. The categories of the node are listed in `listed` where the best split is one of them.
+    `own` is the line of the node and `key` that of its draws; `row` and `word` are those of the
+    tree, `table` has codes, numbers of codes and values, and offsets. `numbers` has the rows by
+    code where those are counted, `desk` is scratch memory.
     """
     code, n_codes, n_values, offset = table
     room, near, bits, cells, counts, number, turn, _ = desk

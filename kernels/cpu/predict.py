@@ -51,7 +51,10 @@ def walk(
     begin, end, matrix, column, threshold, missing_slot, first_child, n_children, category_start,
     category, category_slot, leaf,
 ):  # fmt: skip
-    """The same where a node may test categories, and a row may stop at a node that cannot tell."""
+    """The same where a node may test categories, and a row may stop at a node that cannot tell.
+
+    Nodes are as in `Stack`; `column` is that of the matrix a node tests. leaf[row] is the end.
+    """
     for row in range(begin, end):
         node = 0
         while n_children[node] > 0:

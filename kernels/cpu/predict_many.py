@@ -31,7 +31,7 @@ def step(word, codes):
 
 
 @kernel
-def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, place, code):
+def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, reached, code):
     """Codes (rows, columns) of a block: how many cuts of a column's feature lie below a value.
 
     Columns of one feature are neighbours and differ in the code of a missing value: the lowest, or
@@ -42,15 +42,15 @@ def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, place, code):
         line = matrix[:, feature[column]]
         if column == 0 or feature[column] != feature[column - 1]:
             cuts = cut[first_cut[column] :]
-            place[:n_rows] = 0
+            reached[:n_rows] = 0
             half = np.int32(1 << n_steps[column]) >> 1
             while half > 0:
                 for row in range(n_rows):
-                    is_above = line[row] > cuts[place[row] + half - 1]
-                    place[row] += half if is_above else np.int32(0)
+                    is_above = line[row] > cuts[reached[row] + half - 1]
+                    reached[row] += half if is_above else np.int32(0)
                 half >>= 1
         for row in range(n_rows):
-            code[row, column] = place[row]
+            code[row, column] = reached[row]
         if is_high[column]:
             for row in range(n_rows):
                 if line[row] != line[row]:
@@ -58,22 +58,22 @@ def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, place, code):
 
 
 @kernel
-def lay_out(first_child, n_rows, place):
+def lay_out(first_child, n_rows, position):
     """Where each node of a tree goes, so that a row finds its next nodes near by.
 
     Two children lie side by side, and behind them what is below the one that more rows go to; the
-    place after the root stays empty, so that no pair is on two lines of the cache.
+    position after the root stays empty, so that no pair is on two lines of the cache.
     """
     n_nodes = first_child.shape[0]
     todo = np.empty(n_nodes, np.int64)
-    todo[0], place[0] = 0, 0
+    todo[0], position[0] = 0, 0
     n_todo, at = 1, 2
     while n_todo > 0:
         n_todo -= 1
         child = first_child[todo[n_todo]]
         if child < 0:
             continue
-        place[child], place[child + 1] = at, at + 1
+        position[child], position[child + 1] = at, at + 1
         at += 2
         heavier = child if n_rows[child] >= n_rows[child + 1] else child + 1
         todo[n_todo], todo[n_todo + 1] = 2 * child + 1 - heavier, heavier
@@ -121,11 +121,11 @@ def leaves_of(begin, end, matrix, block, columns, word, number, root, least_dept
     """
     block = min(block, -(-(end - begin) // LANES) * LANES)
     code = np.empty((block, columns[0].shape[0]), np.uint16)
-    place = np.empty(block, np.int32)
+    reached = np.empty(block, np.int32)
     node = np.empty(block, np.uint64)
     for first in range(begin, end, block):
         n_rows = min(block, end - first)
-        code_rows(matrix[first : first + n_rows], *columns, place, code)
+        code_rows(matrix[first : first + n_rows], *columns, reached, code)
         for tree in range(root.shape[0]):
             descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
             numbers = number[root[tree] :]
@@ -138,14 +138,18 @@ def sum_leaves(
     begin, end, matrix, block, columns, word, number, root, least_depth, first_node, value, output,
     total,
 ):  # fmt: skip
-    """Add value[first_node[tree] + leaf] to total[row, output[tree]:], tree after tree."""
+    """Add value[first_node[tree] + leaf] to total[row, output[tree]:], tree after tree.
+
+    `columns` are the arguments of `code_rows`, `word` and `number` the packed trees, which begin at
+    `root` and have leaves from `least_depth` on.
+    """
     block = min(block, -(-(end - begin) // LANES) * LANES)
     code = np.empty((block, columns[0].shape[0]), np.uint16)
-    place = np.empty(block, np.int32)
+    reached = np.empty(block, np.int32)
     node = np.empty(block, np.uint64)
     for first in range(begin, end, block):
         n_rows = min(block, end - first)
-        code_rows(matrix[first : first + n_rows], *columns, place, code)
+        code_rows(matrix[first : first + n_rows], *columns, reached, code)
         for tree in range(root.shape[0]):
             descend(word[root[tree] :], least_depth[tree], code, n_rows, node)
             numbers = number[root[tree] :]

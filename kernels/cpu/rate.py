@@ -11,11 +11,12 @@ import numpy as np
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import (
-    WORD_BITS,
     clear,
     consider,
     fetch_codes,
     list_codes,
+    list_present,
+    make_rows_room,
     measure,
     weight_at,
 )
@@ -41,7 +42,11 @@ def rate_feature(
     node, feature, cells, base, seen, n_seen, sums, total_real, shape, limits, unit, best, score,
     found,
 ):  # fmt: skip
-    """Rate one feature of one node; the sums of code `k` begin at cells[base + k * n_channels]."""
+    """Rate one feature of one node; the sums of code `k` begin at cells[base + k * n_channels].
+
+    `limits`: the criterion, least rows, least weight, least share of the known weight, and the most
+    that this may ask for. `sums` is scratch memory, `found` has a line of whole numbers per rate.
+    """
     is_classes, n_scored, _, n_channels = shape
     running, left, total = sums[0], sums[1], sums[2]
     score[node, feature] = -np.inf
@@ -78,7 +83,10 @@ def rate_feature(
 def rate_hist(
     begin, end, node, place, hist, offset, n_values, is_ordered, shape, limits, unit, score, found
 ):  # fmt: skip
-    """The rates of node[i] from its histogram hist[place[i]], (places * channels,)."""
+    """The rates of node[i] from its histogram hist[place[i]], (bins * channels,).
+
+    `limits` and `found` are as in `rate_feature`.
+    """
     is_classes, n_scored, _, n_channels = shape
     seen = np.empty(n_values.max(), np.int64)
     sums = np.empty((3, n_channels), np.int64)
@@ -90,10 +98,9 @@ def rate_hist(
             n_seen = 0
             base = offset[feature] * n_channels
             if is_ordered[feature]:
-                for code in range(n_values[feature]):
-                    if weight_at(cells, base + code * n_channels, is_classes, n_scored) > 0:
-                        seen[n_seen] = code
-                        n_seen += 1
+                n_seen = list_present(
+                    cells[base:], n_values[feature], n_channels, is_classes, n_scored, seen
+                )
             rate_feature(
                 node[i], feature, cells, base, seen, n_seen, sums, total_real, shape, limits, unit,
                 best, score, found,
@@ -108,20 +115,14 @@ def rate_rows(
     """The rates of node[i], of at most `most_rows` rows, straight from its rows.
 
     The codes of row r are code[:, r] and, where they are laid out, by_row[spot[r]].
+    `limits` and `found` are as in `rate_feature`.
     """
     _, n_scored, _, n_channels = shape
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
-    most = n_codes.max()
-    seen = np.empty(max(most, most_rows), np.int64)
-    words = np.zeros(most // WORD_BITS + 1, np.uint64)
-    cells = np.zeros(most * n_channels, np.int64)
-    local = np.empty((n_features, most_rows), code.dtype)
-    row = np.empty(most_rows, np.uint32)
-    channel = np.zeros(most_rows, np.uint32)
-    amount = np.ones(most_rows, np.int64)
-    values = np.empty((value.shape[0], most_rows), np.int64)
-    every_row = np.arange(most_rows).astype(np.uint32)
+    seen, words, cells, local, row, channel, amount, values, every_row = make_rows_room(
+        n_codes.max(), most_rows, n_channels, code, value
+    )
     sums = np.empty((3, n_channels), np.int64)
     total_real = np.empty(n_scored)
     best = np.empty(N_ENTRIES)

@@ -46,7 +46,7 @@ from gputree.kernels.cpu.steps import (
     tell_categories,
 )
 from gputree.kernels.cpu.turns import pop, push
-from gputree.kernels.cpu.winner import N_ENTRIES
+from gputree.kernels.cpu.winner import N_ENTRIES, larger_child
 from gputree.kernels.cpu.word_categories import make_groups_room
 from gputree.kernels.cpu.words import LOWER, UPPER
 from gputree.kernels.widths import MOST_RIDGE, MOST_WEIGHT
@@ -67,9 +67,9 @@ def find_gradients(loss, output, y, raw, most, total, gradient, hessian):
     if number >= gradients.N_ALONE:
         if output == 0:
             gradients.volumes(0, 1, n, raw, most, total)
-        place = float(output)
+        own = float(output)
         given = y, raw[output], most, total
-        gradients.class_gradients(0, 1, n, number, place, *given, gradient, hessian)
+        gradients.class_gradients(0, 1, n, number, own, *given, gradient, hessian)
     elif number < gradients.N_FLAT:
         gradients.flat_gradients(0, 1, n, number, constant, y, raw[0], gradient)
     else:
@@ -160,6 +160,8 @@ def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free,
 
     The smaller one is summed, and the larger one has what is left of its parent's sums. Returns how
     many places are free.
+    `here` is the node; needs[side] says which children are searched. `numbers` has rows by code
+    where those are counted, and `free` the places of `hist` without sums.
     """
     above, left = node[here, PLACE], node[here, FIRST_CHILD]
     if above < 0:
@@ -199,7 +201,12 @@ def divide(
     node, here, n_nodes, row, word, table, categories, listed, side_of, by_rows, other_row,
     other_word
 ):  # fmt: skip
-    """Send the rows of a node to two children, which are numbered from `n_nodes` on."""
+    """Send the rows of a node to two children, which are numbered from `n_nodes` on.
+
+    `here` is the node. `listed` has the codes that nodes list with their slots, `side_of` is room
+    for those of all codes, `other_row` and `other_word` for rows that go right. `by_rows` says that
+    the larger child has more rows, not more weight.
+    """
     code, n_codes, n_values, _ = table
     own = node[here]
     begin, n, feature = own[BEGIN], own[N_ROWS], own[TESTED]
@@ -216,11 +223,8 @@ def divide(
             other_word,
         )  # fmt: skip
     if own[LOST] == 0:
-        # No row of the node tells where missing values go: to the larger child.
-        part, rest = n_left, n - n_left
-        if not by_rows:
-            part, rest = own[LEFT_WEIGHT], own[WEIGHT] - own[LEFT_WEIGHT]
-        own[IS_LEFT] = 0 if part <= rest else 1
+        right = larger_child(n_left, n) if by_rows else larger_child(own[LEFT_WEIGHT], own[WEIGHT])
+        own[IS_LEFT] = 1 - right
     own[FIRST_CHILD] = n_nodes
     for side in range(2):
         child = node[n_nodes + side]
@@ -243,6 +247,9 @@ def grow(
 
     `rules`: the ridge, the least weight of a child, its least rows and whether those are counted,
     the least weight and the least rows of a node that is split, and the least gain.
+    `key` is that of the root's draws; `limits` are those of `run`; nodes of up to `n_direct` rows
+    have no sums. `desk` and `store` are scratch memory; `node`, `worth`, `keys` and `listed` are
+    filled.
     """
     max_depth, max_leaves, n_drawn, by_rows = limits
     is_counted, least_weight, least_rows, least_gain = rules[3], rules[4], rules[5], rules[6]
@@ -352,6 +359,7 @@ def run(y, weight, raw, is_inside, table, columns, categories, keys, loss, limit
     step, the least weight of a leaf, the least gain, the ridge. Returns nodes, their worth and
     steps, of each tree its nodes and the shifts of narrow gradients and weights, and the codes that
     nodes list with their children.
+    `keys` are those of the roots, `loss` is its number and its constant.
     """
     n_rounds, max_depth, max_leaves, min_rows, n_drawn = limits
     code, n_codes, n_values, offset = table

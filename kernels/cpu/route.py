@@ -10,6 +10,8 @@ def part(begin, end, move, first, last, feature, table_start, table, order, code
     """Rows of each chunk to its own part of `spare`: left ones first, right ones from the end on.
 
     Counts those that go left.
+    Rows order[first:last] of a chunk are of a node that is divided by move[chunk]: by `feature`,
+    whose codes have their slots in `table` from table_start[move] on.
     """
     for chunk in range(begin, end):
         codes = code[feature[move[chunk]]]
@@ -44,6 +46,7 @@ def sort_out(
 
     A node has a group a child and, after them, one of the rows that stay. The counts of a chunk
     begin at count[count_at[chunk]].
+    Chunks and tables are as in `part`.
     """
     for chunk in range(begin, end):
         own = move[chunk]

@@ -29,6 +29,7 @@ from gputree.kernels.cpu.winner import (
     TRIMMED,
     crown,
     forget,
+    larger_child,
 )
 
 trim = SCALAR.trim
@@ -71,6 +72,7 @@ def _make_consider(two_way_score):
         feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
         shape, rules, unit, best, left,
     ):  # fmt: skip
+        """See `consider`."""
         is_classes, n_scored, counts_rows, n_channels = shape
         formula, min_rows, min_weight, ridge = rules
         first = 0 if is_classes else 1
@@ -180,8 +182,7 @@ def settle(node, best, left, total, missing_weight, shape, score, winner, left_s
     if missing_weight > 0:
         winner[node, 3] = 1 - np.int64(best[SIDE])
     else:
-        part = rows_at(left, 0, shape)
-        winner[node, 3] = 1 if part <= rows_at(total, 0, shape) - part else 0
+        winner[node, 3] = larger_child(rows_at(left, 0, shape), rows_at(total, 0, shape))
 
 
 @kernel
@@ -206,11 +207,22 @@ def feature_at(turn, is_ordered, rank, node, n_drawn, is_found):
 
 
 @kernel
+def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
+    """The codes of values that have a weight, in order; returns how many."""
+    n_seen = 0
+    for code in range(n_values):
+        if weight_at(cells, code * n_channels, is_classes, n_scored) > 0:
+            seen[n_seen] = code
+            n_seen += 1
+    return n_seen
+
+
+@kernel
 def search_hist(
     begin, end, place, hist, offset, n_values, is_ordered, rank, n_drawn, shape, rules, unit, score,
     winner, left_sums,
 ):  # fmt: skip
-    """The best split of each node from its histogram hist[place], (places * channels,)."""
+    """The best split of each node from its histogram hist[place], (bins * channels,)."""
     is_classes, n_scored, _, n_channels = shape
     n_features = n_values.shape[0]
     seen = np.empty(n_values.max(), np.int64)
@@ -251,11 +263,9 @@ def search_hist(
                     feature, cells, base, n_values[feature], total, least, scratch, best, left
                 )
             else:
-                n_seen = 0
-                for code in range(n_values[feature]):
-                    if weight_at(cells, base + code * n_channels, is_classes, n_scored) > 0:
-                        seen[n_seen] = code
-                        n_seen += 1
+                n_seen = list_present(
+                    cells[base:], n_values[feature], n_channels, is_classes, n_scored, seen
+                )
                 consider(
                     feature, cells, base, seen, n_seen, missing_code, running, total_real, weight,
                     n_rows, shape, rules, unit, best, left,
@@ -295,17 +305,6 @@ def list_codes(codes, n, n_codes, words, seen):
 
 
 @kernel
-def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
-    """The codes of values that have a weight, in order; returns how many."""
-    n_seen = 0
-    for code in range(n_values):
-        if weight_at(cells, code * n_channels, is_classes, n_scored) > 0:
-            seen[n_seen] = code
-            n_seen += 1
-    return n_seen
-
-
-@kernel
 def clear(cells, seen, n_seen, n_channels):
     """Undo what one feature wrote."""
     for i in range(n_seen):
@@ -329,6 +328,26 @@ def fetch_codes(code, by_row, spot, n, row, local):
 
 
 @kernel
+def make_rows_room(most, most_rows, n_channels, code, value):
+    """Scratch memory to search nodes of up to `most_rows` rows, of features of up to `most` codes.
+
+    Codes that occur and a bit for each, sums by code, codes side by side, rows, what they add to
+    which channel, and their numbers within the node.
+    """
+    return (
+        np.empty(max(most, most_rows), np.int64),
+        np.zeros(most // WORD_BITS + 1, np.uint64),
+        np.zeros(most * n_channels, np.int64),
+        np.empty((code.shape[0], most_rows), code.dtype),
+        np.empty(most_rows, np.uint32),
+        np.zeros(most_rows, np.uint32),
+        np.ones(most_rows, np.int64),
+        np.empty((value.shape[0], most_rows), np.int64),
+        np.arange(most_rows).astype(np.uint32),
+    )
+
+
+@kernel
 def search_rows(
     begin, end, most_rows, start, n_rows_of, order, label, value, weight_of, code, by_row, spot,
     n_codes, n_values, is_ordered, rank, n_drawn, shape, rules, unit, score, winner, left_sums,
@@ -341,20 +360,14 @@ def search_rows(
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
     most = n_codes.max()
-    seen = np.empty(max(most, most_rows), np.int64)
-    words = np.zeros(most // WORD_BITS + 1, np.uint64)
-    cells = np.zeros(most * n_channels, np.int64)
-    local = np.empty((n_features, most_rows), code.dtype)
-    row = np.empty(most_rows, np.uint32)
-    channel = np.zeros(most_rows, np.uint32)
-    amount = np.ones(most_rows, np.int64)
-    values = np.empty((value.shape[0], most_rows), np.int64)
+    seen, words, cells, local, row, channel, amount, values, every_row = make_rows_room(
+        most, most_rows, n_channels, code, value
+    )
     one_code = np.zeros(most_rows, np.uint8)
     counts = np.zeros(most, np.int32)
     packed = np.empty(most_rows, np.int32)
     scratch = np.empty((3, max(most, most_rows)))
     least = max(rules[1], rules[2])
-    every_row = np.arange(most_rows).astype(np.uint32)
     total_real = np.empty(n_scored)
     running, left, total = (
         np.empty(n_channels, np.int64), np.empty(n_channels, np.int64),

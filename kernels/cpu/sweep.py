@@ -41,6 +41,8 @@ def divide(begin, end, step, node, child, feature, cut, exception, code, order, 
     """Rows of divided nodes to children child[k] and child[k] + 1.
 
     Codes up to cut[k] go left, and so does the code exception[k].
+    A chunk has `step` rows; those of a node are order[chunk, start[node, chunk]:][:count[node,
+    chunk]].
     """
     aside = np.empty(step, order.dtype)
     for chunk in range(begin, end):
@@ -98,6 +100,7 @@ def tally(
 
     Part p has the chunks from first_chunk[p] to first_chunk[p + 1]. A chunk has its turn with all
     nodes before the next one, while it is in the cache.
+    Chunks are as in `divide`, features are divided into blocks of `block` each.
     """
     n_features = by_row.shape[1]
     n_blocks = (n_features + block - 1) // block

@@ -13,7 +13,7 @@ CLEARLY_LESS = 1.0 - 2.0**-30
 TRIMMED, SCORE, FEATURE, CODE, NEXT, SIDE = 0, 1, 2, 3, 4, 5
 N_ENTRIES = 6
 
-apart, room, trim = SCALAR.apart, SCALAR.room, SCALAR.trim
+apart, room, trim, penalty = SCALAR.apart, SCALAR.room, SCALAR.trim, SCALAR.penalty
 
 
 @kernel
@@ -37,6 +37,32 @@ def crown(best, score, feature, code, next_code, side):
     best[CODE] = code
     best[NEXT] = next_code
     best[SIDE] = side
+
+
+@kernel
+def crown_groups(score, feature, missing_slot, ridge, total, ridge_of_others, best):
+    """Make the best two groups of categories the winner if they are; returns whether they are.
+
+    `ridge` is theirs and `total` has the weight and the gradient of the node.
+    """
+    if ridge != ridge_of_others:
+        # Each ridge takes its own part of the gain; what is left compares.
+        weight, gradient = np.float64(total[0]), np.float64(total[1])
+        kept = penalty(gradient, weight, ridge_of_others) - penalty(gradient, weight, ridge)
+        score = score + kept
+    if not (score > -np.inf and trim(score) > best[TRIMMED]):
+        return False
+    crown(best, score, feature, 0, -1, 1 - missing_slot)
+    return True
+
+
+@kernel
+def larger_child(part, whole):
+    """The child with more of a node; child 1 if both are equal. Child 0 has `part`.
+
+    Where no row of the node tells where missing values go, they go there.
+    """
+    return 1 if part <= whole - part else 0
 
 
 @kernel

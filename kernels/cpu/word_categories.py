@@ -8,16 +8,18 @@ the others after them.
 
 import numpy as np
 
-from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import UNSEEN, put_in_order
 from gputree.kernels.cpu.jit import kernel
 from gputree.kernels.cpu.split import feature_at, settle
-from gputree.kernels.cpu.winner import N_ENTRIES, SCORE, TRIMMED, crown, forget
-from gputree.kernels.cpu.words import LOWER, UPPER, choose, try_ordered
-
-trim, penalty = SCALAR.trim, SCALAR.penalty
+from gputree.kernels.cpu.winner import N_ENTRIES, SCORE, TRIMMED, crown_groups, forget
+from gputree.kernels.cpu.words import LOWER, UPPER, choose, list_words, try_ordered
 
 NO_CHILD = 255  # in the place of a slot: no row of the node has this category
+
+
+def no_sides():
+    """What `search_hist` is given for the sides of categories, where there are none."""
+    return np.empty((0, 0), np.uint8), np.empty(0, np.int64)
 
 
 @kernel
@@ -86,6 +88,8 @@ def divide_categories(
     Returns the score, the slots of missing values and of categories that the node has not, and the
     word of child 0. Array 3 of the room has the slots of the categories then. Child 0 has the first
     item: a group and its complement are one split.
+    `counts` has the rows by code, `n_lost` and `n_rows` are those of missing values and of the
+    node, where rows are counted.
     """
     word, _, item_of, slot, key, order, goes_right, prefix, which, scratch, best = room
     ridge, least, min_rows, is_counted = rules
@@ -123,41 +127,53 @@ def try_categories(
     """Try the best two groups of a feature; returns whether it wins, and the slot of absent ones.
 
     `rules` has the ridge of thresholds, `ridge` is that of the feature.
+    The others are as in `divide_categories`.
     """
     own_rules = (ridge, rules[1], rules[2], rules[3])
     score, missing_slot, absent, word = divide_categories(
         cells, counts, seen, n_seen, lost, n_lost, least_size, total, n_rows, own_rules, room
     )
-    if ridge != rules[0]:
-        # Each ridge takes its own part of the gain; what is left compares.
-        weight, gradient = np.float64(total[0]), np.float64(total[1])
-        score = score + (penalty(gradient, weight, rules[0]) - penalty(gradient, weight, ridge))
-    if score > -np.inf and trim(score) > best[TRIMMED]:
-        crown(best, score, feature, 0, -1, 1 - missing_slot)
+    if crown_groups(score, feature, missing_slot, ridge, total, rules[0], best):
         left[0], left[1] = word & LOWER, word >> UPPER
         return True, absent
     return False, absent
 
 
 @kernel
-def search_hist(
-    begin, end, place, hist, offset, n_values, is_tested, categories, rank, n_drawn, shape, rules,
-    score, winner, left_sums, side, absent,
-):  # fmt: skip
-    """The best split of each node from its histogram hist[place], where some features are nominal.
+def try_nominal(feature, cells, seen, total, categories, rules, room, best, left):
+    """Try the groups of a feature by its sums; see `try_categories`.
 
-    `categories`: which ones are, how many categories they have, the least weight of a category and
-    its ridge. side[node] has the child of each code where a nominal feature wins, and absent[node]
-    that of all others.
+    Returns whether they win, the slot of absent categories, how many occur and the word of missing
+    values.
     """
-    is_nominal, n_categories, least_size, ridges = categories
-    n_features, most = n_values.shape[0], side.shape[1]
-    wide = max(n_values.max(), most)
+    _, n_categories, least_size, ridges = categories
+    n_known, no_counts = n_categories[feature], np.empty(0, np.int32)
+    lost = cells[n_known] if cells.shape[0] > n_known else np.int64(0)
+    if total[0] < least_size[feature] and lost == 0:
+        return False, 0, 0, lost  # all categories would be one
+    n_seen = list_words(cells, n_known, seen)
+    wins, absent = try_categories(
+        feature, cells, no_counts, seen, n_seen, lost, np.int64(0), least_size[feature], total,
+        np.int64(0), ridges[feature], rules, room, best, left,
+    )  # fmt: skip
+    return wins, absent, n_seen, lost
+
+
+@kernel
+def search_hist(
+    begin, end, place, hist, offset, n_values, is_tested, rank, n_drawn, shape, rules, score,
+    winner, left_sums, categories, side, absent,
+):  # fmt: skip
+    """The best split of each node from its histogram hist[place], sums of which are words.
+
+    `categories`: which features are nominal, how many categories they have, the least weight of a
+    category and its ridge; None where none is. side[node] has the child of each code where a
+    nominal feature wins, and absent[node] that of all others.
+    """
+    n_features, wide = n_values.shape[0], max(n_values.max(), side.shape[1])
     seen, scratch = np.empty(wide, np.int64), np.empty((3, 2 * wide + 1))
-    room = make_groups_room(most)
-    no_counts = np.empty(0, np.int32)
-    least = max(rules[1], rules[2])
-    own_rules = (rules[3], least, 1, False)
+    room = make_groups_room(side.shape[1])
+    ridge, least = rules[3], max(rules[1], rules[2])
     left, total = np.empty(2, np.int64), np.empty(2, np.int64)
     best = np.empty(N_ENTRIES)
     n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
@@ -174,34 +190,26 @@ def search_hist(
             if feature < 0:
                 continue
             own = cells[offset[feature] : offset[feature + 1]]
-            before = best[TRIMMED]
-            if not is_nominal[feature]:
-                lost = try_ordered(
-                    feature, own, n_values[feature], total, rules[3], least, seen, scratch, best,
-                    left,
-                )  # fmt: skip
-                if best[TRIMMED] > before:
-                    missing_weight = lost
+            if categories is not None and categories[0][feature]:
+                own_rules = ridge, least, 1, False
+                wins, elsewhere, n_seen, lost = try_nominal(
+                    feature, own, seen, total, categories, own_rules, room, best, left
+                )
+                if wins:
+                    missing_weight, absent[node] = lost & LOWER, elsewhere
+                    side[node] = NO_CHILD
+                    for i in range(n_seen):
+                        side[node, seen[i]] = room[3][i]
                 continue
-            n_known = n_categories[feature]
-            lost = own[n_known] if own.shape[0] > n_known else np.int64(0)
-            if total[0] < least_size[feature] and lost == 0:
-                continue  # all categories would be one
-            n_seen = 0
-            for code in range(n_known):
-                if own[code] != 0:
-                    seen[n_seen] = code
-                    n_seen += 1
-            wins, elsewhere = try_categories(
-                feature, own, no_counts, seen, n_seen, lost, np.int64(0), least_size[feature],
-                total, np.int64(0), ridges[feature], own_rules, room, best, left,
-            )  # fmt: skip
-            if wins:
-                missing_weight, absent[node] = lost & LOWER, elsewhere
-                side[node] = NO_CHILD
-                for i in range(n_seen):
-                    side[node, seen[i]] = room[3][i]
+            before = best[TRIMMED]
+            lost = try_ordered(
+                feature, own, n_values[feature], total, ridge, least, seen, scratch, best, left
+            )
+            if best[TRIMMED] > before:
+                missing_weight = lost
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
-        feature = winner[node, 0]
-        if is_nominal[feature] and offset[feature + 1] - offset[feature] > n_categories[feature]:
-            side[node, n_categories[feature]] = winner[node, 3]
+        if categories is not None:
+            feature = winner[node, 0]
+            n_known = categories[1][feature]
+            if categories[0][feature] and offset[feature + 1] - offset[feature] > n_known:
+                side[node, n_known] = winner[node, 3]

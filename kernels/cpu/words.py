@@ -157,10 +157,11 @@ def add_two(row, cell, word, code, feature, offset, cells):
 
 @kernel
 def tally_nodes(begin, end, n_blocks, block, start, n_rows, order, word, by_row, offset, hist):
-    """hist[node, place] for pairs of a node and a block of features, from codes by row.
+    """hist[node, bin] for pairs of a node and a block of features, from codes by row.
 
     Rows lie far apart. They are touched a few at a time before they are added, so that memory
     answers for all of them at once.
+    A block has `block` features; there are `n_blocks`.
     """
     touched = np.int64(0)
     for item in range(begin, end):
@@ -184,17 +185,32 @@ def tally_nodes(begin, end, n_blocks, block, start, n_rows, order, word, by_row,
 
 @kernel
 def gather(begin, end, summed, feature, start, n_rows, order, word, code, hist, offset, at, found):
-    """The words of pairs of a node and a feature, from histograms or straight from rows."""
+    """The words of pairs of a node and a feature, from histograms or straight from rows.
+
+    summed[i] is the place of a pair's sums in `hist`, -1 where its rows are listed; found[at[i]:]
+    gets what is found.
+    """
     for i in range(begin, end):
         own = found[at[i] :]
         if summed[i] >= 0:
             cells = hist[summed[i]]
-            for place in range(offset[feature[i]], offset[feature[i] + 1]):
-                own[place - offset[feature[i]]] = cells[place]
+            for code_at in range(offset[feature[i]], offset[feature[i] + 1]):
+                own[code_at - offset[feature[i]]] = cells[code_at]
         else:
             codes = code[feature[i]]
             for j in range(start[i], start[i] + n_rows[i]):
                 own[codes[order[j]]] += word[order[j]]
+
+
+@kernel
+def list_words(cells, n_codes, seen):
+    """The codes that have a weight, in order; returns how many."""
+    n_seen = 0
+    for code in range(n_codes):
+        if cells[code] & LOWER > 0:
+            seen[n_seen] = code
+            n_seen += 1
+    return n_seen
 
 
 @kernel
@@ -206,7 +222,10 @@ def keep(left, curved, steep):
 
 @kernel
 def consider_codes(feature, cells, base, n_values, total, ridge, least, times, scratch, best, left):
-    """Try every split of one feature of one node, none of whose values is missing."""
+    """Try every split of one feature of one node, none of whose values is missing.
+
+    The sums begin at cells[base]. `least` is the least weight of a child; scores count `times`.
+    """
     part, gradient, scores = scratch[0], scratch[1], scratch[2]
     running = np.int64(0)
     for code in range(n_values):
@@ -232,6 +251,7 @@ def consider_seen(
 
     The codes seen[:n_seen] of values occur. Candidates come code by code, and for each with missing
     values right, then left.
+    `base`, `least` and `times` are as in `consider_codes`.
     """
     part, gradient, scores = scratch[0], scratch[1], scratch[2]
     n_sides = 1 if lost == 0 else 2
@@ -274,51 +294,11 @@ def try_ordered(feature, cells, n_values, total, ridge, least, seen, scratch, be
     if lost == 0:
         consider_codes(feature, cells, 0, n_values, total, ridge, least, 1.0, scratch, best, left)
         return lost
-    n_seen = 0
-    for code in range(n_values):
-        if cells[code] & LOWER > 0:
-            seen[n_seen] = code
-            n_seen += 1
+    n_seen = list_words(cells, n_values, seen)
     consider_seen(
         feature, cells, 0, seen, n_seen, lost, total, ridge, least, 1.0, scratch, best, left
     )
     return lost & LOWER
-
-
-@kernel
-def search_hist(
-    begin, end, place, hist, offset, n_values, is_ordered, rank, n_drawn, shape, rules, score,
-    winner, left_sums,
-):  # fmt: skip
-    """The best split of each node from its histogram hist[place], (places,)."""
-    n_features = n_values.shape[0]
-    most = n_values.max()
-    seen = np.empty(most, np.int64)
-    scratch = np.empty((3, 2 * most + 1))
-    least, ridge = max(rules[1], rules[2]), rules[3]
-    left, total = np.empty(2, np.int64), np.empty(2, np.int64)
-    best = np.empty(N_ENTRIES)
-    n_turns = n_features if rank.shape[0] == 0 else 2 * n_features
-    for node in range(begin, end):
-        cells = hist[place[node]]
-        whole = np.int64(0)
-        for code in range(offset[1]):
-            whole += cells[code]
-        total[0], total[1] = whole & LOWER, whole >> UPPER
-        forget(best, left)
-        missing_weight = np.int64(0)
-        for turn in range(n_turns):
-            feature = feature_at(turn, is_ordered, rank, node, n_drawn, best[SCORE] > -np.inf)
-            if feature < 0:
-                continue
-            before = best[TRIMMED]
-            lost = try_ordered(
-                feature, cells[offset[feature] : offset[feature + 1]], n_values[feature], total,
-                ridge, least, seen, scratch, best, left,
-            )  # fmt: skip
-            if best[TRIMMED] > before:
-                missing_weight = lost
-        settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
 
 
 @kernel

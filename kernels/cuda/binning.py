@@ -62,6 +62,8 @@ def gather(
     """Values in the wanted buckets of each column and their rows, in no order.
 
     What has no room is counted but not kept. Rows without weight have no say.
+    `is_fine` and `page_of` say which buckets are fine and where, `is_wanted` which cells; a column
+    has room for `room` members.
     """
     at = np.int64(cuda.grid(1))
     while at < n_columns * n_rows:
@@ -72,11 +74,11 @@ def gather(
         if is_fine[column]:
             cell = fine_cell(values[at], np.int64(page_of[column * (BUCKETS + 1) + bucket]))
         if bucket < BUCKETS and amount > 0 and is_wanted[column * n_cells + cell]:
-            place = cuda.atomic.add(n_found, column, 1)
-            if place < room:
-                members[column * room + place] = values[at]
+            member = cuda.atomic.add(n_found, column, 1)
+            if member < room:
+                members[column * room + member] = values[at]
                 if member_row.shape[0] > 1:
-                    member_row[column * room + place] = row
+                    member_row[column * room + member] = row
         at += cuda.gridsize(1)
 
 

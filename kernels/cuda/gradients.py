@@ -106,6 +106,8 @@ def make_gradients(formulas=None, is_of_shares=False):
         """Gradients and hessians times weights, 0 outside, and bits of their largest magnitudes.
 
         One weight and one mark may stand for those of all rows.
+        `number` is that of the class, `constant` that of the loss; `most` and `volume` are what
+        shares of classes need of each row.
         """
         board = cuda.shared.array(MOST_WARPS, int64)
         last_weight, last_mark = uint32(weight.shape[0] - 1), uint32(is_inside.shape[0] - 1)

@@ -74,6 +74,7 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
 
     @function
     def add_words(word0, word1, word2, word3, at, n, width, amount, apart, second, cells):
+        """Add an amount for each code of four words, the first `n` of features from `at` on."""
         at = add_word(word0, at, n, width, amount, apart, second, cells)
         if is_wide:
             at = add_word(word1, at, n - per_word, width, amount, apart, second, cells)
@@ -82,7 +83,10 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
 
     @function
     def add_row(word0, word1, word2, word3, at, n, width, amount, apart, second, cells):
-        """Add an amount for each code of a row; in pairs, a second one to cells so far apart."""
+        """Add an amount for each code of a row; in pairs, a second one to cells so far apart.
+
+        The codes of features `at`, `at` + 1, ... are in four words; a feature has `width` cells.
+        """
         if n == full_size:  # no code is asked whether it is there
             add_words(
                 word0, word1, word2, word3, at, full_size, width, amount, apart, second, cells
@@ -95,7 +99,10 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
         first_row, last_row, own_group, group, words, row_words, order, label, limb, limbs, n_rows,
         one_plane, one_step, cells,
     ):  # fmt: skip
-        """Add the rows of a tile to the cells of a group."""
+        """Add the rows of a tile to the cells of a group.
+
+        Rows are order[first_row:last_row].
+        """
         n, width = np.int32(group[own_group + SIZE]), uint32(group[own_group + WIDTH])
         span = uint32(uint32(n) * width)
         first_word = uint64(group[own_group + WORD])
@@ -177,6 +184,11 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
         tile, n_groups, group, words, row_words, order, label, limb, limbs, n_rows, one_plane,
         one_step, n_planes, channel_plane, channel_limbs, n_channels, offset, stride, hist,
     ):  # fmt: skip
+        """Add the rows of a tile to the sums of a group of features, a block each.
+
+        A channel consists of channel_limbs[channel] of the `n_planes` planes, from
+        channel_plane[channel] on.
+        """
         block, n_groups = uint32(cuda.blockIdx.x), uint32(n_groups)
         own_tile = uint32(block // n_groups) * TILE_COLUMNS
         own_group = uint32(block % n_groups) * GROUP_COLUMNS
@@ -209,6 +221,7 @@ def make_scatter(code_bits, has_limbs, has_ones):
         item_tile, item_group, tile, group, words, row_words, order, label, limb, limbs, n_rows,
         one_channel, one_step, n_channels, offset, stride, hist,
     ):  # fmt: skip
+        """Add the rows of tile item_tile[block] to the sums of group item_group[block]."""
         own_tile = uint32(item_tile[uint32(cuda.blockIdx.x)]) * TILE_COLUMNS
         own_group = uint32(item_group[uint32(cuda.blockIdx.x)]) * GROUP_COLUMNS
         size, first_feature = uint32(group[own_group + SIZE]), uint32(group[own_group + FEATURE])
@@ -226,8 +239,8 @@ def make_scatter(code_bits, has_limbs, has_ones):
             word = uint32(words[uint64(row) * uint64(row_words) + first_word] >> skipped_bits)
             j = uint32(0)
             while j < size:
-                place = uint64(offset[first_feature + j]) + uint64(word & mask)
-                cell = place * uint64(n_channels)
+                own = uint64(offset[first_feature + j]) + uint64(word & mask)
+                cell = own * uint64(n_channels)
                 if has_limbs:
                     k = uint32(0)
                     while k < n_limbs:

@@ -19,7 +19,10 @@ def make_descend(has_categories, stay):
         row, n_rows, start, values, column, threshold, missing_slot, first_child, category_start,
         category, category_slot,
     ):  # fmt: skip
-        """The node, counted from `start`; column[node] is the block of values that a node tests."""
+        """The node, counted from `start`; column[node] is the block of values that a node tests.
+
+        `row` is one of `n_rows`; `start` is the root.
+        """
         node = np.int64(0)
         child = first_child[start]
         while child >= 0:
@@ -76,6 +79,7 @@ def make_sum_leaves(has_categories, stay):
         """total[(output[tree] + i) * n_rows + row] += leaf_value[(root[tree] + leaf) * width + i].
 
         Neighbouring rows have neighbouring sums, which a warp reads and writes at once.
+        A leaf has `width` values.
         """
         row = np.int64(cuda.grid(1))
         while row < n_rows:

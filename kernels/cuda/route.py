@@ -210,7 +210,7 @@ def span(tile, order, n_outputs, n_rows, key, low, high):
     """Smallest and largest key of each tile's node and output; keys are ordered integers."""
     own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
     first, last = uint32(tile[own_tile + FIRST]), uint32(tile[own_tile + LAST])
-    place = uint64(tile[own_tile + MOVE]) * uint64(n_outputs)
+    first_of_node = uint64(tile[own_tile + MOVE]) * uint64(n_outputs)
     output = uint32(0)
     while output < n_outputs:
         column = uint64(output) * uint64(n_rows)
@@ -221,6 +221,6 @@ def span(tile, order, n_outputs, n_rows, key, low, high):
                 value = key[column + uint64(order[i])]
                 least, most = min(least, value), max(most, value)
                 i = uint32(i + cuda.blockDim.x)
-            cuda.atomic.min(low, place + output, least)
-            cuda.atomic.max(high, place + output, most)
+            cuda.atomic.min(low, first_of_node + output, least)
+            cuda.atomic.max(high, first_of_node + output, most)
         output = uint32(output + 1)

@@ -116,7 +116,12 @@ def make_scores(source):
     def add_channels(
         hist, at, is_known, part, whole, first, n_scored, unit, lane, board, carry, whole_of
     ):  # fmt: skip
-        """What `score` needs of the codes at hand; what lies below them moves on to the next."""
+        """What `score` needs of the codes at hand; what lies below them moves on to the next.
+
+        `at` is where the sums of the lane's code begin, `part` the weight of child 0 and `whole`
+        that of the node; `board` has, by channel, what lies below from `carry` on and all from
+        `whole_of` on.
+        """
         x, y, z = 0.0, 0.0, 0.0
         s = uint32(0)
         while s < n_scored:
@@ -147,6 +152,7 @@ def make_scan(source):
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
         n_channels, unit, min_rows, min_weight, ridge, trimmed_of, score_of, key_of,
     ):  # fmt: skip
+        """The best threshold of each pair of a node and a feature, a warp each."""
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
         own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
         # Warps beyond the last item go along with it, so that all call the primitives alike.
@@ -236,6 +242,7 @@ def make_rate(source):
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
         n_channels, unit, min_rows, min_weight, least_share, most_least_weight, rate,
     ):  # fmt: skip
+        """The best threshold of each pair among known values; `rate` gets what `Rates` has."""
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
         own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
         # Warps beyond the last item go along with it, so that all call the primitives alike.
@@ -334,6 +341,10 @@ def make_choose():
         n_nodes, n_features, hist, stride, offset, n_values, rank, n_drawn, is_classes, n_scored,
         counts_rows, n_channels, trimmed_of, score_of, key_of, winner,
     ):  # fmt: skip
+        """The best feature of each node, a warp each; `winner` gets what `Splits` has.
+
+        rank[node, feature] is the feature's turn in the node's draw, empty where all are tried.
+        """
         lane = cuda.threadIdx.x % WARP
         warp = cuda.threadIdx.x // WARP
         own_node = np.int64(cuda.blockIdx.x) * (cuda.blockDim.x // WARP) + warp

@@ -50,8 +50,9 @@ from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, STAY, HostArray, code_dtype
 from gputree.kernels.cpu import gradients as gradient_kernels
-from gputree.kernels.cpu import histogram, predict, route, split, words
+from gputree.kernels.cpu import histogram, predict, route, split, word_categories, words
 from gputree.kernels.cpu.jit import COMPILE_TIME
+from gputree.kernels.cpu.word_categories import no_sides
 from gputree.kernels.losses import Loss
 from gputree.runs import begins
 from gputree.tree.stack import Stack
@@ -424,11 +425,13 @@ class CpuBackend(Defaults):
     def _search_sums(
         self, hist: CpuHist, chosen: HostArray, bins: Bins, common: tuple[Any, ...]
     ) -> None:
-        place = hist.place[chosen]
+        kernel = split.search_hist
+        if hist.rows.is_packed:
+            kernel, common = word_categories.search_hist, (*common, None, *no_sides())
         self._workers.run(
-            words.search_hist if hist.rows.is_packed else split.search_hist,
+            kernel,
             len(chosen),
-            place,
+            hist.place[chosen],
             hist.sums,
             bins.offset,
             bins.n_values,

@@ -19,7 +19,7 @@ from gputree.backends.whole import CategoryLists, Limits, Whole
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, word_categories, words
-from gputree.kernels.cpu.word_categories import NO_CHILD
+from gputree.kernels.cpu.word_categories import NO_CHILD, no_sides
 from gputree.nodes import Nodes, tallied_children
 from gputree.turns import Turns
 
@@ -242,16 +242,16 @@ class _Tree:
             rank = sampling.feature_ranks(field["key"][nodes], len(bins.features))
         score = np.empty(len(nodes))
         winner, left = np.empty((len(nodes), 4), np.int64), np.empty((len(nodes), 2), np.int64)
-        given = field["place"][nodes], self.hist, bins.offset, bins.n_values, self.ordered
-        args = rank, search.n_drawn, self.shape, self.rules, score, winner, left
-        work = len(nodes) * self.hist.shape[1]
-        if self.categories is None:
-            self.workers.run(words.search_hist, len(nodes), *given, *args, work=work)
-        else:
+        side, absent = no_sides()
+        if self.categories is not None:
             side = np.empty((len(nodes), field["side"].shape[1]), np.uint8)
             absent = np.zeros(len(nodes), np.int64)
-            given_too = *given, self.categories, *args, side, absent
-            self.workers.run(word_categories.search_hist, len(nodes), *given_too, work=work)
+        given = field["place"][nodes], self.hist, bins.offset, bins.n_values, self.ordered
+        found = score, winner, left, self.categories, side, absent
+        args = *given, rank, search.n_drawn, self.shape, self.rules, *found
+        work = len(nodes) * self.hist.shape[1]
+        self.workers.run(word_categories.search_hist, len(nodes), *args, work=work)
+        if self.categories is not None:
             field["side"][nodes], field["absent"][nodes] = side, absent
         field["score"][nodes], field["winner"][nodes], field["left"][nodes] = score, winner, left
         worth = self.limits.worth(score, field["sums"][nodes])
