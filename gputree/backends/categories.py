@@ -97,15 +97,15 @@ def split_categories(
     )
     if rules.is_multiway:  # categories that the node has not share the last child
         splits.slot[is_category] = n_present[owner[is_category]]
-    # Those with too few rows are one together, in the place after all others.
-    place = np.empty(len(present), np.int64)
-    place[~is_rare] = within(n_listed)
-    place[is_rare] = n_listed[owner[present[is_rare]]]
+    # Those with too few rows are one together, the entry after all others.
+    entry = np.empty(len(present), np.int64)
+    entry[~is_rare] = within(n_listed)
+    entry[is_rare] = n_listed[owner[present[is_rare]]]
     for few in (True, False):
         pairs = np.flatnonzero((n_present <= FEW_CATEGORIES) == few)
         if pairs.size:
             of_pairs = np.flatnonzero((n_present <= FEW_CATEGORIES)[owner[present]] == few)
-            some = pairs, present[of_pairs], place[of_pairs]
+            some = pairs, present[of_pairs], entry[of_pairs]
             _split_some(tables, owner, some, channels, rules, splits)
     if has_pool.any():
         of_pool = np.full(len(n_values), STAY, SLOT)
@@ -124,20 +124,20 @@ def _split_some(
     rules: CategoryRules,
     splits: CategorySplits,
 ) -> None:
-    """Split some pairs, whose present codes and the places of these among them are given."""
-    pairs, code, place = some
+    """Split some pairs, whose present codes are given, and which entry of its pair each is."""
+    pairs, code, entry = some
     line = np.zeros(len(tables.n_codes), np.int64)
     line[pairs] = np.arange(len(pairs))
     line = line[owner[code]]
-    known = np.zeros((len(pairs), int(place.max(initial=0)) + 1, channels.n), np.int64)
-    np.add.at(known, (line, place), tables.cells[code])
+    known = np.zeros((len(pairs), int(entry.max(initial=0)) + 1, channels.n), np.int64)
+    np.add.at(known, (line, entry), tables.cells[code])
     has_missing = tables.n_codes[pairs] > tables.n_values[pairs]
     last = (tables.start + tables.n_codes - 1)[pairs]
     missing = np.where(has_missing[:, None], tables.cells[last], 0)
     split = _multiway if rules.is_multiway else _subset
     found = split(known, missing, channels, rules)
     splits.score[pairs], splits.is_heuristic[pairs] = found.score, found.is_heuristic
-    splits.slot[code] = found.slot[line, place]
+    splits.slot[code] = found.slot[line, entry]
     if rules.missing == "direction":
         splits.slot[last[has_missing]] = found.missing_slot[has_missing]
     whole = (known.sum(axis=1) + missing)[:, None]
@@ -407,7 +407,7 @@ class _Search:
     def _first_best(
         self, left: HostArray, total: HostArray, is_candidate: HostArray | bool = True
     ) -> tuple[HostArray, HostArray]:
-        """The best score among sums of child 0, (nodes, candidates, channels), and its place."""
+        """The best score among sums of child 0, (nodes, candidates, channels), and its number."""
         score = scores(self.channels, left, total[:, None], self.rules, is_candidate)
         best = first_best(score)
         return score[np.arange(len(best)), best], best

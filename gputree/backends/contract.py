@@ -9,6 +9,12 @@ channel
     One integer summed over the rows of a (node, feature, code) cell. Class trees have a channel a
     class; regression trees have the weight, then a channel an output. Weighted rows add a last
     channel that counts rows.
+bin
+    A code of a feature among those of all features: `offset[f] + code`.
+cell
+    The sums of one bin in one node, or one value of a table.
+place
+    The number of a node among those that are asked about, or of its sums in a histogram.
 slot
     The number of a child below its node. A threshold has children 0 and 1; a test of categories may
     have more. STAY in its place keeps rows at the node.
@@ -101,7 +107,7 @@ class Search:
     min_rows: int  # in each child
     min_weight: int  # in each child, in units of the weight channel
     n_drawn: int  # features to try at a node; more only while none of them can be split
-    rank: HostArray | None  # (nodes, features) place of each feature in the node's draw; None: all
+    rank: HostArray | None  # (nodes, features) turn of each feature in the node's draw; None: all
     is_ordered: HostArray | None = None  # (features,) which ones have thresholds; None: all
     # Instead of `min_weight`, for `rate`: this share of the weight whose value is known, but at
     # least `min_weight` and at most `most_least_weight`.

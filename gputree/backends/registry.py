@@ -96,8 +96,8 @@ def choose(
     no_gpu = "device='cpu' was asked for"
     if device == "auto":
         if data_on is not None and _is_installed("cuda"):
-            place = f"cuda:{data_on}"
-            return Choice(_open("cuda", place, n_threads), f"the table is on {place}")
+            where = f"cuda:{data_on}"
+            return Choice(_open("cuda", where, n_threads), f"the table is on {where}")
         has_gpu, no_gpu = _look_for_gpu(n_cells)
         if has_gpu:
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
@@ -226,23 +226,23 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
     if name == "numba":
         # Imported here, because loading numba takes longer than fitting a small table.
         return _loaded("gputree.backends.cpu.backend").CpuBackend(n_threads)
-    place = "cpu" if device == "auto" else device
+    where = "cpu" if device == "auto" else device
     if name in _CUDA_ONLY or device.startswith("cuda"):
-        place = _cuda_place(name, device)
+        where = _cuda_device(name, device)
     if name == "cuda":
         # Imported here: nobody without a GPU should pay for it.
-        handle = _loaded("gputree.backends.cuda.device").open_device(place)
+        handle = _loaded("gputree.backends.cuda.device").open_device(where)
         return _loaded("gputree.backends.cuda.backend").CudaBackend(handle)
-    return _array_backend(name, place)
+    return _array_backend(name, where)
 
 
 @cache
-def _array_backend(name: str, place: str) -> Backend:
+def _array_backend(name: str, where: str) -> Backend:
     """One for all fits and predictions: it keeps nothing but what it has learnt of trees."""
-    return ArrayBackend(open_library(name, place), name)
+    return ArrayBackend(open_library(name, where), name)
 
 
-def _cuda_place(name: str, device: str) -> str:
+def _cuda_device(name: str, device: str) -> str:
     """The device as "cuda:N", checked to be there."""
     n_devices = _cuda_devices(name)
     number = int(device.partition(":")[2] or 0)

@@ -15,18 +15,18 @@ from gputree.runs import owners, spread_out
 class Sums:
     """The sums of some nodes: what the default search reads, and what parts of a table add up to.
 
-    The codes of feature `f` are the places from `bins.offset[f]` on.
+    The codes of feature `f` are the bins from `bins.offset[f]` on.
     """
 
     bins: Bins
     channels: Channels
-    array: HostArray  # (nodes, channels, places) int64
+    array: HostArray  # (nodes, channels, bins) int64
 
     @classmethod
     def of_cells(cls, bins: Bins, channels: Channels, cells: HostArray) -> "Sums":
-        """From the cells of all features of all nodes, (nodes * places, channels)."""
-        by_place = cells.reshape(-1, bins.width, channels.n)
-        return cls(bins, channels, np.ascontiguousarray(by_place.transpose(0, 2, 1), SUM))
+        """From the cells of all features of all nodes, (nodes * bins, channels)."""
+        by_bin = cells.reshape(-1, bins.width, channels.n)
+        return cls(bins, channels, np.ascontiguousarray(by_bin.transpose(0, 2, 1), SUM))
 
     def __add__(self, other: "Sums") -> "Sums":
         """The sums of two parts of the rows together."""

@@ -74,8 +74,8 @@ def read_grid(grid: Any, columns: Sequence[int], schema: Schema) -> dict[int, Ho
     """The values, or the numbers of categories, of each column that a grid varies."""
     points = np.asarray(grid)
     return {
-        at: np.asarray(known_column(host_cells(points[:, place]), schema, at).values)
-        for place, at in enumerate(columns)
+        at: np.asarray(known_column(host_cells(points[:, number]), schema, at).values)
+        for number, at in enumerate(columns)
     }
 
 

@@ -283,8 +283,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def _labels(self, raw: HostArray) -> HostArray:
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, raw.shape[1])
-        place = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
-        return self.classes_[place]
+        number = (raw[0] > 0).astype(np.int64) if len(raw) == 1 else raw.argmax(axis=0)
+        return self.classes_[number]
 
     def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
         return log_odds(init, X, len(learned["classes_"]))
@@ -315,13 +315,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         label = column_or_1d(read_target(y, n_rows, type(self).__name__))
         classes = learned["classes_"]
-        place = np.searchsorted(classes, label)
-        unseen = classes[np.minimum(place, len(classes) - 1)] != label
+        number = np.searchsorted(classes, label)
+        unseen = classes[np.minimum(number, len(classes) - 1)] != label
         if unseen.any():
             raise ValueError(
                 f"y_val has the label {label[unseen].tolist()[0]!r}, which y does not have"
             )
-        return place.astype(np.float64)
+        return number.astype(np.float64)
 
     def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
         n_classes = len(learned["classes_"])

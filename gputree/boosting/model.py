@@ -14,7 +14,7 @@ from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
 from gputree.boosting.recipe import recipe_of
 from gputree.boosting.rounds import Objective, Rounds
-from gputree.boosting.run import BoostRun, counted, gained, places
+from gputree.boosting.run import BoostRun, counted, gained, ranks
 from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.boosting.watch import has_ended
 from gputree.data.inputs import read_table
@@ -380,7 +380,7 @@ class GradientBoosting(Recursion, Stopping):
             recipe_of(self, run, inside),
             named.refine,
             inside,
-            None if order is None else places(order, len(y)),
+            None if order is None else ranks(order, len(y)),
         )
         watch, sums = self._watch(run, rounds, is_held_out, order)
         run.watch = watch

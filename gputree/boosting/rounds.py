@@ -91,16 +91,16 @@ class Rounds:
         recipe: Recipe,
         refine: Refine | None = None,
         inside: HostArray | None = None,
-        place: HostArray | None = None,
+        rank: HostArray | None = None,
     ) -> None:
         """`start` has the predictions to begin with, (outputs, rows).
 
         Trees see only the rows `inside`; the others are predicted all the same. Rows are drawn by
-        their `place`, or by their number.
+        their `rank`, or by their number.
         """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
-        self.inside, self.place = inside, place
+        self.inside, self.rank = inside, rank
         self.n_outputs = len(start)
         self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
         self.peak_bytes = 0
@@ -180,7 +180,7 @@ class Rounds:
             sums = grown.draft.sums[grown.layout.node]
             worth = rules.limits.worth(grown.draft.score[grown.layout.node], sums)
             trees.append(self._weighed(finish_steps(grown, step, worth, self.recipe.finish)))
-            steps.append((grown, step[grown.layout.place]))
+            steps.append((grown, step[grown.layout.number]))
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output, (grown, by_node) in enumerate(steps):
             self.backend.renew(self.raw_scores, output, grown.rows, by_node)
@@ -195,8 +195,8 @@ class Rounds:
         if share == 1.0:
             return self.inside
         drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
-        if self.place is not None:
-            drawn = drawn[self.place]
+        if self.rank is not None:
+            drawn = drawn[self.rank]
         if self.inside is not None:
             drawn &= self.inside
         counts = drawn if self.weight is None else drawn & (self.weight > 0)
@@ -279,10 +279,10 @@ class Rounds:
         if self.refine is not None:
             leaf = self.backend.leaves(grown.rows)
             inside = np.flatnonzero(leaf >= 0)
-            place = layout.place[leaf[inside]]
+            number = layout.number[leaf[inside]]
             residual = self.y[inside] - self.predictions()[0, inside]
             weight = None if self.weight is None else self.weight[inside]
-            return self._taken(self.refine(Residuals(len(layout.node), place, residual, weight)))
+            return self._taken(self.refine(Residuals(len(layout.node), number, residual, weight)))
         gradient, hessian = self._sums(grown, gradients).astype(np.float64).T
         step = LOSSES.newton(
             gradient, hessian, _shifted(self.recipe.ridge, gradients.hessian_shift)
@@ -311,7 +311,7 @@ class Rounds:
         nodes = np.arange(grown.draft.n_nodes)
         sums = np.zeros((len(layout.node), 2), SUM)
         # Rows may be further down than the tree goes, where growth has looked ahead.
-        np.add.at(sums, layout.place, self.backend.gradient_sums(grown.rows, gradients, nodes))
+        np.add.at(sums, layout.number, self.backend.gradient_sums(grown.rows, gradients, nodes))
         return summed_up(layout, sums)
 
     def _passed_on(self, grown: Grown, is_out: HostArray) -> Rows:

@@ -70,11 +70,11 @@ def held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table
     return [table for table in tables if table.n_rows]
 
 
-def places(order: HostArray, n_rows: int) -> HostArray:
-    """The place of each row in an order of some; the others, which no tree sees, have the first."""
-    place = np.zeros(n_rows, np.int64)
-    place[order] = np.arange(len(order))
-    return place
+def ranks(order: HostArray, n_rows: int) -> HostArray:
+    """The rank of each row in an order of some; the others, which no tree sees, have the first."""
+    rank = np.zeros(n_rows, np.int64)
+    rank[order] = np.arange(len(order))
+    return rank
 
 
 def gained(trees: Sequence[Tree], n_features: int) -> HostArray:

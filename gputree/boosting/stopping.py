@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from gputree import sampling
 from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
-from gputree.boosting.run import BoostRun, counted, held_out_rows, places
+from gputree.boosting.run import BoostRun, counted, held_out_rows, ranks
 from gputree.boosting.watch import Measure, RunningScores, Watch
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
@@ -183,7 +183,7 @@ class Stopping(Ensemble):
                 is_watched = np.zeros(len(run.target), bool)
                 is_watched[order] = True
             row = np.flatnonzero(is_watched)
-            by_content = np.argsort(places(order, len(run.target))[row])
+            by_content = np.argsort(ranks(order, len(run.target))[row])
             y, weight = run.target[row], counted(run.weight, run.target)[row]
             tables = held_out_rows(run.fit.dataset, is_watched) if run.kept else []
         watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))

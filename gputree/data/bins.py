@@ -78,7 +78,7 @@ class Bins:
 
     @cached_property
     def number(self) -> HostArray:
-        """The number of each code of a feature, by its place in a histogram."""
+        """The number of each code of a feature, by its bin in a histogram."""
         own = [np.arange(f.n_codes) if f.number is None else f.number for f in self.features]
         return np.concatenate(own)
 
@@ -94,7 +94,7 @@ class Bins:
 
     @cached_property
     def feature_of(self) -> HostArray:
-        """The feature of each place in a histogram."""
+        """The feature of each bin of a histogram."""
         return np.repeat(np.arange(len(self.features), dtype=FEATURE), self.n_codes)
 
     @property

@@ -74,9 +74,9 @@ class Values:
         number = np.full(len(known), MISSING_CATEGORY, dtype=CATEGORY_NUMBER)
         if self.values.dtype == object:  # a hash accepts types that cannot be compared
             values = self.values[known].tolist()
-            place = {value: rank for rank, value in enumerate(dict.fromkeys(values))}
-            number[known] = [place[value] for value in values]
-            categories = plain(place)
+            number_of = {value: rank for rank, value in enumerate(dict.fromkeys(values))}
+            number[known] = [number_of[value] for value in values]
+            categories = plain(number_of)
         else:
             category, number[known] = np.unique(self.values[known], return_inverse=True)
             categories = tuple(category.tolist())

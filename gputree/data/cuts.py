@@ -225,9 +225,9 @@ class CutSearch:
         at = self._with_cuts()
         self.divided = self.first[at] // PAGE
         others = np.delete(self.first, at)
-        place = np.searchsorted(fine, others)
-        weight = np.insert(weight, place, np.delete(self.held, at))
-        self._list(np.insert(fine, place, others), weight)
+        before = np.searchsorted(fine, others)
+        weight = np.insert(weight, before, np.delete(self.held, at))
+        self._list(np.insert(fine, before, others), weight)
 
     def wanted(self) -> Buckets:
         """The buckets whose values are needed to place the cuts."""

@@ -221,8 +221,8 @@ def _arrow_categories(column: Any, name: str) -> Cells:
     # A dictionary may hold nulls, and the same value twice.
     entries = chunks[0].dictionary.to_pylist()
     categories = tuple(dict.fromkeys(entry for entry in entries if not is_missing(entry)))
-    place = {category: rank for rank, category in enumerate(categories)}
-    target = [place.get(entry, MISSING_CATEGORY) for entry in entries]
+    number_of = {category: rank for rank, category in enumerate(categories)}
+    target = [number_of.get(entry, MISSING_CATEGORY) for entry in entries]
     return Categories(name, renumber(number, target), categories, column.type.ordered)
 
 

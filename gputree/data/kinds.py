@@ -256,9 +256,9 @@ def _among_numbers(cells: Values, categories: tuple[Any, ...], if_unknown: str) 
     category = np.array(categories)
     if category.dtype.kind != values.dtype.kind or not (category[1:] > category[:-1]).all():
         return None
-    place = np.minimum(np.searchsorted(category, values), len(category) - 1)
+    at = np.minimum(np.searchsorted(category, values), len(category) - 1)
     other = MISSING_CATEGORY if if_unknown == "missing" else len(categories)
-    number = np.where(category[place] == values, place, other)
+    number = np.where(category[at] == values, at, other)
     return np.where(cells.known_rows(), number, MISSING_CATEGORY).astype(CATEGORY_NUMBER)
 
 
@@ -267,8 +267,8 @@ def _onto(cells: Categories, categories: tuple[Any, ...], label: str, if_unknown
 
     One that is not among them becomes missing, or gets the number after the last.
     """
-    place = {category: number for number, category in enumerate(categories)}
-    target = [place.get(category, _UNKNOWN) for category in cells.categories]
+    number_of = {category: number for number, category in enumerate(categories)}
+    target = [number_of.get(category, _UNKNOWN) for category in cells.categories]
     number = renumber(cells.number, target)
     unknown = np.unique(cells.number[number == _UNKNOWN])
     if if_unknown != "error":

@@ -80,21 +80,21 @@ class Selection:
             self._look_above(known)
 
     def _add(self, key: HostArray, weight: HostArray | None) -> None:
-        place = np.searchsorted(self._first, key, side="right") - 1
-        is_in = (place >= 0) & (key <= self._last[place])
-        place, key = place[is_in], key[is_in]
-        part = place * self._n_parts + ((key - self._first[place]) >> self._shift[place])
+        span = np.searchsorted(self._first, key, side="right") - 1
+        is_in = (span >= 0) & (key <= self._last[span])
+        span, key = span[is_in], key[is_in]
+        part = span * self._n_parts + ((key - self._first[span]) >> self._shift[span])
         # A total stays below 2**53, where floats count without rounding.
         own = None if weight is None else weight[is_in]
         self._count += np.bincount(part, own, len(self._count)).astype(np.int64)
 
     def _look_above(self, known: HostArray) -> None:
         assert self._above is not None
-        place = np.searchsorted(self._value, known, side="left") - 1
-        is_above = place >= 0
-        place, known = place[is_above], known[is_above]
-        np.minimum.at(self._above, place, known)
-        self._has_above[place] = True
+        below = np.searchsorted(self._value, known, side="left") - 1
+        is_above = below >= 0
+        below, known = below[is_above], known[is_above]
+        np.minimum.at(self._above, below, known)
+        self._has_above[below] = True
 
     def end_sweep(self) -> bool:
         """Draw conclusions; whether that was the last sweep."""

@@ -45,17 +45,17 @@ class MatrixColumns(Sequence[Column]):
 
     def __getitem__(self, at: int | slice) -> Column | Sequence[Column]:
         if isinstance(at, slice):
-            places = range(len(self.names))[at]
+            columns = range(len(self.names))[at]
             chosen = {
-                here: self.categories[place]
-                for here, place in enumerate(places)
-                if place in self.categories
+                here: self.categories[column]
+                for here, column in enumerate(columns)
+                if column in self.categories
             }
             return MatrixColumns(self.matrix[:, at], self.names[at], chosen)
-        place = range(len(self.names))[at]
-        if place in self.categories:
-            return self.categories[place]
-        return Column(self.names[place], Kind.NUMERIC, self.matrix[:, place])
+        column = range(len(self.names))[at]
+        if column in self.categories:
+            return self.categories[column]
+        return Column(self.names[column], Kind.NUMERIC, self.matrix[:, column])
 
     def __len__(self) -> int:
         return len(self.names)

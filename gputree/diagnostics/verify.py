@@ -250,7 +250,7 @@ def _golden_check(
 def _histogram(
     device: "Device", tuning: "Tuning", kind: str, n_repeats: int, most_codes: int
 ) -> HostArray:
-    """What a device sums up, (places, channels)."""
+    """What a device sums up, (bins, channels)."""
     from gputree.backends.cuda.backend import CudaBackend
 
     backend = CudaBackend(device, tuning)
@@ -262,10 +262,10 @@ def _sums_differ(found: HostArray, right: HostArray) -> str:
     wrong = np.argwhere(found != right)
     if not len(wrong):
         return ""
-    place, channel = wrong[0].tolist()
+    at, channel = wrong[0].tolist()
     return (
-        f"{len(wrong)} of {right.size} sums are wrong, the first at place {place}, channel "
-        f"{channel}: {found[place, channel]} instead of {right[place, channel]}"
+        f"{len(wrong)} of {right.size} sums are wrong, the first in bin {at}, channel "
+        f"{channel}: {found[at, channel]} instead of {right[at, channel]}"
     )
 
 

@@ -33,15 +33,15 @@ class Draws:
         """How often each row is drawn for a tree, (rows,)."""
         seed, n = sampling.tree_seed(self.seed, tree), len(self.order)
         if not self.replaces:
-            place = sampling.drawn_without_replacement(seed, self.n_drawn, n)
+            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, n)
         elif self.weight is None:
-            place = sampling.drawn_with_replacement(seed, self.n_drawn, n)
+            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, n)
         else:
             reached = np.cumsum(self.weight)
             number = sampling.drawn_with_replacement(seed, self.n_drawn, int(reached[-1]))
-            place = np.searchsorted(reached, number, side="right")
+            drawn = np.searchsorted(reached, number, side="right")
         counts = np.zeros(self.n_rows, SUM)
-        counts[self.order] = np.bincount(place, minlength=n)
+        counts[self.order] = np.bincount(drawn, minlength=n)
         return counts
 
     def samples(self, tree: int) -> HostArray:

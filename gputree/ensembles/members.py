@@ -40,8 +40,8 @@ class Member:
         """The tree with features numbered as in the whole table."""
         if self.columns is None:
             return self.tree
-        place = np.append(self.columns, -1)  # a leaf tests feature -1
-        feature, surrogate = place[self.tree.feature], place[self.tree.surrogate_feature]
+        number = np.append(self.columns, -1)  # a leaf tests feature -1
+        feature, surrogate = number[self.tree.feature], number[self.tree.surrogate_feature]
         return replace(self.tree, feature=feature, surrogate_feature=surrogate)
 
     def importances(self, n_features: int) -> HostArray:

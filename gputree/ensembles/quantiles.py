@@ -67,15 +67,15 @@ class LeafTargets:
     def _of_rows(
         self, groups: Sequence["_Groups"], leaf: HostArray, wanted: HostArray
     ) -> HostArray:
-        row, place, share = (
+        row, rank, share = (
             np.concatenate(part)
             for part in zip(
                 *(each.pairs(own) for each, own in zip(groups, leaf.T, strict=True)), strict=True
             )
         )
-        # Targets are sorted, so places are in their order; stable, so sums are in that of trees.
-        order = np.lexsort((place, row))
-        row, place, share = row[order], place[order], share[order]
+        # Targets are sorted, so ranks are in their order; stable, so sums are in that of trees.
+        order = np.lexsort((rank, row))
+        row, rank, share = row[order], rank[order], share[order]
         n = np.bincount(row, minlength=len(leaf))
         first = begins(n)
         reached = np.cumsum(share)
@@ -90,7 +90,7 @@ class LeafTargets:
             least[some] = each * whole * (1.0 - SLACK)
             is_short = reached - before[row] < least[row]
             n_short = np.minimum(np.bincount(row[is_short], minlength=len(leaf))[some], n - 1)
-            result[some, at] = self.target[place[first + n_short]]
+            result[some, at] = self.target[rank[first + n_short]]
         return result
 
     def arrays(self) -> dict[str, HostArray]:
@@ -137,7 +137,7 @@ class _Groups:
         self._share = share[self._place]
 
     def pairs(self, leaf: HostArray) -> tuple[HostArray, HostArray, HostArray]:
-        """Row, place of a training row in the same leaf and its share there."""
+        """Row, rank of a training row in the same leaf and its share there."""
         n = self.n[leaf]
         at = spread_out(self._begin[leaf], n)
         return owners(n), self._place[at], self._share[at]

@@ -85,7 +85,7 @@ class Dataset:
         n_trees: int = 1,
     ) -> None:
         table = read_table(X, categorical_features=categorical_features)
-        place = cuda_number(table.columns[0].values)
+        data_on = cuda_number(table.columns[0].values)
         self._table: Table | None = table  # not copied; pruning asks where its rows end
         self._stream: Stream | None = None
         self.y = y
@@ -96,7 +96,7 @@ class Dataset:
         size = table.n_rows, table.n_features, n_trees
         schema = Schema.of(table)
         n_categories = table.n_features - schema.categories.count(None)
-        with self._timed(size, device, backend, n_jobs, place, n_categories) as timed:
+        with self._timed(size, device, backend, n_jobs, data_on, n_categories) as timed:
             bins, self.data = bin_table(timed, table, whole, max_bins)
         weightless = Weightless(schema.categories, whole)
         weightless.look(table)
@@ -111,7 +111,7 @@ class Dataset:
         device: str,
         backend: str | None,
         n_jobs: int | None,
-        place: int | None = None,
+        data_on: int | None = None,
         n_categories: int = 0,
     ) -> Iterator[Any]:
         """The backend that is to cut and code so many rows and features for trees, with a clock.
@@ -127,7 +127,7 @@ class Dataset:
             n_cells=n_cells,
             n_category_cells=n_rows * n_categories,
             n_trees=n_trees,
-            data_on=place,
+            data_on=data_on,
         )
         self.n_rows, self.backend, self.reason = n_rows, choice.backend, choice.reason
         timed = Timed(choice.backend)

@@ -30,7 +30,7 @@ class TreeLayout:
     node: HostArray  # (nodes,) number in the draft
     first_child: HostArray  # (nodes,) number in the tree, UNSPLIT at a leaf
     n_children: HostArray  # (nodes,) 0 at a leaf
-    place: HostArray  # (nodes of the draft,) number in the tree of the node or its ancestor there
+    number: HostArray  # (nodes of the draft,) number in the tree of the node or its ancestor there
 
 
 class Draft(Nodes):
@@ -158,12 +158,12 @@ class Draft(Nodes):
         node = self._breadth_first(is_split, root)
         n_children = np.where(is_split[node], self.n_children[node], 0)
         first_child = np.where(is_split[node], 1 + begins(n_children), UNSPLIT)
-        place = np.full(self.n_nodes, UNSPLIT)
-        place[node] = np.arange(len(node))
-        # Nodes below a leaf have its place; other roots, and what is below them, have none.
-        while (below := np.flatnonzero(self._lacks(place))).size:
-            place[below] = place[self.parent[below]]
-        return TreeLayout(node, first_child, n_children, place)
+        number = np.full(self.n_nodes, UNSPLIT)
+        number[node] = np.arange(len(node))
+        # Nodes below a leaf have its number; other roots, and what is below them, have none.
+        while (below := np.flatnonzero(self._lacks(number))).size:
+            number[below] = number[self.parent[below]]
+        return TreeLayout(node, first_child, n_children, number)
 
     def _breadth_first(self, is_split: HostArray, root: int) -> HostArray:
         """The nodes of the tree: the root, then the children of each in their order."""
@@ -179,9 +179,9 @@ class Draft(Nodes):
             order.append(spread_out(self.first_child[inner], self.n_children[inner]))
         return np.concatenate(order)
 
-    def _lacks(self, place: HostArray) -> HostArray:
-        """Which nodes have no place, and a parent that has one."""
-        return np.asarray((place < 0) & (self.parent >= 0) & (place[self.parent] >= 0))
+    def _lacks(self, number: HostArray) -> HostArray:
+        """Which nodes have no number, and a parent that has one."""
+        return np.asarray((number < 0) & (self.parent >= 0) & (number[self.parent] >= 0))
 
     def moves(self, layout: TreeLayout) -> Iterator[Moves]:
         """How rows move that go down the finished tree, one depth after another."""

@@ -231,11 +231,11 @@ def _surrogates(
     found = Surrogates.joined(draft.surrogates)
     is_inner = np.zeros(draft.n_nodes, bool)
     is_inner[layout.node[layout.first_child >= 0]] = True
-    place = np.full(draft.n_nodes, -1, np.int64)
-    place[layout.node] = np.arange(len(layout.node))
+    number = np.full(draft.n_nodes, -1, np.int64)
+    number[layout.node] = np.arange(len(layout.node))
     at = np.flatnonzero(is_inner[found.node])
-    at = at[np.argsort(place[found.node[at]], kind="stable")]
-    node, feature = place[found.node[at]], found.feature[at]
+    at = at[np.argsort(number[found.node[at]], kind="stable")]
+    node, feature = number[found.node[at]], found.feature[at]
     is_nominal = draft.bins.is_nominal[feature]
     threshold = np.full(len(at), np.nan)
     numeric = np.flatnonzero(~is_nominal)

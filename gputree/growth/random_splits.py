@@ -60,7 +60,7 @@ class Drawn:
     code: HostArray  # (pairs,) the largest code of child 0, for thresholds
     next_code: HostArray  # (pairs,) the smallest code of child 1
     threshold: HostArray  # (pairs,) NaN where it lies midway between these codes
-    at: HostArray  # (occurring codes,) the place in what was seen
+    at: HostArray  # (occurring codes,) which of those that were seen
     child: HostArray  # (occurring codes,) STAY where that is not known
     seen: Seen
     left: HostArray  # (pairs, channels) sums of child 0
@@ -248,10 +248,10 @@ class Codes:
             np.where(n_lower < self.n, higher, -1),
         )
 
-    def _take(self, place: HostArray) -> HostArray:
-        """The codes at a place of each pair, 0 for pairs without any."""
+    def _take(self, at: HostArray) -> HostArray:
+        """A code of each pair, 0 for pairs without any."""
         found = np.zeros(len(self.n), np.int64)
-        found[self._some] = self.code[place[self._some]]
+        found[self._some] = self.code[at[self._some]]
         return found
 
 

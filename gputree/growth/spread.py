@@ -23,19 +23,19 @@ def spread_of(
     channels = draft.channels
     assert target.point is not None
     inside = leaf >= 0
-    place = layout.place[leaf[inside]]
+    number = layout.number[leaf[inside]]
     unit = min(channels.output_shift)
-    distance = np.zeros(len(place))
+    distance = np.zeros(len(number))
     for output, (point, shift) in enumerate(zip(target.point, channels.point_shift, strict=True)):
         # The node's mean in the units of the targets, then their distance in those of the scores.
         own = sums[:, channels.scored.start + output] / whole
         mean = np.ldexp(own, shift - channels.output_shift[output])
         scale = np.ldexp(1.0, unit - shift)
-        distance += _distance(channels, point[inside] * scale, (mean * scale)[place])
+        distance += _distance(channels, point[inside] * scale, (mean * scale)[number])
     if target.weight is not None:
         distance *= target.weight[inside]
-    shift = TOTAL_BITS - 2 - exponent_of(len(place)) - exponent_of(distance.max())
-    cells = np.bincount(place, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
+    shift = TOTAL_BITS - 2 - exponent_of(len(number)) - exponent_of(distance.max())
+    cells = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
     spread = np.ldexp(cells, -shift)
     between = _between(draft, layout, sums, whole)
     # Children have higher numbers than their parent and lie together with those of its level.

@@ -26,7 +26,7 @@ from gputree.runs import begins, pieces
 from gputree.tree.categories import Lists, lists_of, slots_of
 
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
-CELLS_A_PLACE = 4  # up to so many cells (rows x features) a place of sums, sorting rows costs less
+CELLS_PER_BIN = 4  # up to so many cells (rows x features) per bin of sums, sorting rows costs less
 NODES_AT_ONCE = 256  # by sums
 ROWS_AT_ONCE = 2**17  # of nodes that are not
 
@@ -96,7 +96,7 @@ class SurrogateSearch:
         backend, rows, bins, target = self.backend, self.rows, self.bins, self.target
         groups = np.column_stack([moves.first_child, moves.first_child + 1, moves.node])
         n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
-        is_small = n_rows * len(bins.features) <= CELLS_A_PLACE * bins.width
+        is_small = n_rows * len(bins.features) <= CELLS_PER_BIN * bins.width
         large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
         for own in pieces(np.ones(len(large)), NODES_AT_ONCE):
             some = large[own]

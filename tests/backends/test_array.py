@@ -71,7 +71,7 @@ def only(monkeypatch, **sizes):
 @pytest.fixture
 def from_rows(monkeypatch):
     """Every node is searched from its rows, and from nothing else."""
-    only(monkeypatch, CELLS_A_PLACE=10**6)
+    only(monkeypatch, CELLS_PER_BIN=10**6)
     monkeypatch.setattr(array_split, "best_splits", None)
 
 
@@ -79,7 +79,7 @@ def from_rows(monkeypatch):
 def by_sums():
     """The models whose nodes are all searched in sums."""
     with pytest.MonkeyPatch.context() as patch:
-        only(patch, CELLS_A_PLACE=0)
+        only(patch, CELLS_PER_BIN=0)
         patch.setattr(array_row_split, "best_splits", None)
         return {case: model(case) for case in CASES}
 
@@ -104,10 +104,10 @@ def test_every_library_searches_rows_alike(from_rows, by_sums, library, case):
 @pytest.mark.parametrize(
     "sizes",
     [
-        {"CELLS_A_PLACE": 0.2},
+        {"CELLS_PER_BIN": 0.2},
         {"CELLS_AT_ONCE": 1},
-        {"CELLS_AT_ONCE": 1000, "CELLS_A_PLACE": 0.5},
-        {"CELLS_AT_ONCE": 10**9, "CELLS_A_PLACE": 10**6},
+        {"CELLS_AT_ONCE": 1000, "CELLS_PER_BIN": 0.5},
+        {"CELLS_AT_ONCE": 10**9, "CELLS_PER_BIN": 10**6},
         {"NARROW": 0},
     ],
     ids=str,

@@ -58,7 +58,7 @@ def opened(name):
         return found
     if library == "numba":
         return Searching(found, cpu_backend, "DIRECT_ROWS", 0 if way == "sums" else 4096)
-    return Searching(found, array_histogram, "CELLS_A_PLACE", 0 if way == "sums" else 100)
+    return Searching(found, array_histogram, "CELLS_PER_BIN", 0 if way == "sums" else 100)
 
 
 BY_SUMS = ["numpy by sums", "array_api_strict by sums", "torch by sums", "numba by sums", "cuda"]

@@ -60,7 +60,7 @@ def described(backend, grown):
     return {
         "first_child": layout.first_child,
         "n_rows": draft.n_rows(layout.node),
-        "leaf": np.where(leaf >= 0, layout.place[leaf], -1),
+        "leaf": np.where(leaf >= 0, layout.number[leaf], -1),
         **{name: getattr(draft, name)[layout.node] for name in ("sums", "depth")},
         **{name: getattr(draft, name)[inner] for name in ("score", "feature", "missing_slot")},
         **{name: getattr(draft, name)[by_threshold] for name in ("code", "next_code")},

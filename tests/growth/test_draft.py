@@ -204,19 +204,19 @@ def test_a_tree_is_numbered_breadth_first_whatever_the_order_of_growth():
     layout = grown_out_of_order().layout(np.isin(np.arange(9), [0, 1, 2, 6]))
     assert layout.node.tolist() == [0, 1, 2, 5, 6, 3, 4, 7, 8]
     assert layout.first_child.tolist() == [1, 3, 5, -1, 7, -1, -1, -1, -1]
-    assert layout.place.tolist() == [0, 1, 2, 5, 6, 3, 4, 7, 8]
+    assert layout.number.tolist() == [0, 1, 2, 5, 6, 3, 4, 7, 8]
 
 
 def test_nodes_that_are_left_out_have_the_place_of_their_ancestor_in_the_tree():
     layout = grown_out_of_order().layout(np.isin(np.arange(9), [0, 2]))
     assert layout.node.tolist() == [0, 1, 2, 3, 4]
     assert layout.first_child.tolist() == [1, -1, 3, -1, -1]
-    assert layout.place.tolist() == [0, 1, 2, 3, 4, 1, 1, 1, 1]
+    assert layout.number.tolist() == [0, 1, 2, 3, 4, 1, 1, 1, 1]
 
 
 def test_a_tree_without_a_split_is_its_root():
     layout = draft(3, 5).layout(np.array([False]))
-    assert (layout.node.tolist(), layout.first_child.tolist(), layout.place.tolist()) == (
+    assert (layout.node.tolist(), layout.first_child.tolist(), layout.number.tolist()) == (
         [0],
         [-1],
         [0],

@@ -268,11 +268,11 @@ def test_training_rows_end_where_a_prediction_sends_them(seed, missing):
 
 
 @pytest.mark.parametrize(
-    ("cells_a_place", "nodes_at_once", "rows_at_once"),
+    ("cells_per_bin", "nodes_at_once", "rows_at_once"),
     [(0, 256, 1), (0, 1, 1), (10**9, 1, 2**17), (10**9, 1, 40), (2, 2, 100)],
 )
 def test_surrogates_are_the_same_by_sums_and_by_rows(
-    cells_a_place, nodes_at_once, rows_at_once, monkeypatch
+    cells_per_bin, nodes_at_once, rows_at_once, monkeypatch
 ):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 12, (300, 4)).astype(float)
@@ -293,7 +293,7 @@ def test_surrogates_are_the_same_by_sums_and_by_rows(
         return numbers.to_bytes(), classes.to_bytes()
 
     before = files()
-    monkeypatch.setattr(surrogates, "CELLS_A_PLACE", cells_a_place)
+    monkeypatch.setattr(surrogates, "CELLS_PER_BIN", cells_per_bin)
     monkeypatch.setattr(surrogates, "NODES_AT_ONCE", nodes_at_once)
     monkeypatch.setattr(surrogates, "ROWS_AT_ONCE", rows_at_once)
     assert files() == before

@@ -83,8 +83,8 @@ def distinct(
     if weight is None:
         value, count = xp.unique_counts(values)
     else:
-        value, place = xp.unique_inverse(values)
-        count = lib.count(place, value.shape[0], weight)
+        value, group = xp.unique_inverse(values)
+        count = lib.count(group, value.shape[0], weight)
     return lib.to_host(value).astype(np.float64), lib.to_host(count).astype(np.int64)
 
 

@@ -1,6 +1,6 @@
 """Sums of nodes by channel, feature and code, in the arrays of any library.
 
-A node with few rows beside the places of a histogram has none: its rows are listed instead.
+A node with few rows beside the bins of a histogram has none: its rows are listed instead.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from gputree.data.target import Channels
 from gputree.dtypes import SUM, Array, HostArray
 from gputree.runs import begins
 
-CELLS_A_PLACE = 2  # up to so many cells (rows x features) a place, listing rows costs less
+CELLS_PER_BIN = 2  # up to so many cells (rows x features) per bin, listing rows costs less
 CELLS_AT_ONCE = 2**18  # cells that are counted together: few calls, and 2 MiB for a temporary
 
 
@@ -25,7 +25,7 @@ class ArrayHist:
 
     coded: CodedRows
     place: HostArray  # (nodes,) index into `sums`, -1 for a node whose rows are listed
-    sums: Array  # (large nodes, channels, places) int64
+    sums: Array  # (large nodes, channels, bins) int64
     listed: Array  # row numbers of the small nodes, node by node
     n_listed: HostArray  # (small nodes,) how many each has
 
@@ -49,7 +49,7 @@ class Tallied:
     rows: ArrayRows
     node: HostArray  # (nodes,)
     place: HostArray  # (nodes,) index into `sums`, -1 for a small node
-    sums: Array  # (large nodes, channels, places) int64
+    sums: Array  # (large nodes, channels, bins) int64
 
     @property
     def n_nodes(self) -> int:
@@ -66,7 +66,7 @@ class Tallied:
 
 def is_listed(bins: Bins, n_rows: HostArray) -> HostArray:
     """Which nodes of so many rows are searched from their rows."""
-    return n_rows * len(bins.features) <= CELLS_A_PLACE * bins.width
+    return n_rows * len(bins.features) <= CELLS_PER_BIN * bins.width
 
 
 def hist_bytes(bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
@@ -165,7 +165,7 @@ def _taken(lib: Library, sums: Array, place: HostArray) -> Array:
 
 
 def _sum_nodes(lib: Library, rows: ArrayRows, nodes: HostArray) -> Array:
-    """Sums of (nodes, channels, places), a few features at a time."""
+    """Sums of (nodes, channels, bins), a few features at a time."""
     xp, coded = lib.xp, rows.coded
     bins, channels = coded.bins, coded.target.channels
     sums = lib.zeros((len(nodes), channels.n, bins.width))

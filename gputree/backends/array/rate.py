@@ -74,7 +74,7 @@ class Rating:
         self.scoring = Scoring(lib, formulas, channels, search)
 
     def of_sums(self, sums: Array) -> Rates:
-        """Rates from sums of (nodes, channels, places)."""
+        """Rates from sums of (nodes, channels, bins)."""
         rates = _no_rates(sums.shape[0], len(self.bins.features))
         for feature in self._features():
             first, n_values = int(self.bins.offset[feature]), int(self.bins.n_values[feature])
@@ -136,15 +136,15 @@ class Rating:
             return
         node = xp.take(cells.node, at)
         found = self._scores(cells, total, left_weight, weight, at)
-        place, first = self._first_of_highest(node, self.formulas.trim(found), n_nodes)
+        scored, first = self._first_of_highest(node, self.formulas.trim(found), n_nodes)
         chosen = xp.take(at, first)
         after = xp.where(chosen + 1 < n_cells, chosen + 1, chosen)
-        is_within = chosen < xp.take(last, lib.from_host(place))
+        is_within = chosen < xp.take(last, lib.from_host(scored))
         following = xp.where(is_within, xp.take(cells.code, after), -1)
-        rates.score[place, feature] = lib.to_host(xp.take(found, first))
-        rates.code[place, feature] = lib.to_host(xp.take(cells.code, chosen))
-        rates.next_code[place, feature] = lib.to_host(following)
-        rates.left_weight[place, feature] = lib.to_host(xp.take(left_weight, chosen))
+        rates.score[scored, feature] = lib.to_host(xp.take(found, first))
+        rates.code[scored, feature] = lib.to_host(xp.take(cells.code, chosen))
+        rates.next_code[scored, feature] = lib.to_host(following)
+        rates.left_weight[scored, feature] = lib.to_host(xp.take(left_weight, chosen))
         rates.known_weight[:, feature] = np.where(lib.to_host(n_own) > 0, lib.to_host(weight), 0)
         rates.n_cuts[:, feature] = lib.to_host(lib.count(node, n_nodes))
 
@@ -172,10 +172,10 @@ class Rating:
         return self.scoring.scores(lefts, totals, take(left_weight, at), take(weight, node))
 
     def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:
-        """The nodes that have scores, and the place of the first among their highest ones."""
+        """The nodes that have scores, and which is the first of the highest ones of each."""
         xp, lib = self.lib.xp, self.lib
         _, highest = lib.extremes(node, score, n_nodes)
         tie = xp.nonzero(score == xp.take(highest, node))[0]
         of_tie = lib.to_host(xp.take(node, tie))
-        place, first = np.unique(of_tie, return_index=True)
-        return place, xp.take(tie, lib.from_host(first))
+        scored, first = np.unique(of_tie, return_index=True)
+        return scored, xp.take(tie, lib.from_host(first))

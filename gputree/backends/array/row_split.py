@@ -136,8 +136,8 @@ class _RowScan:
         code = self.lib.from_host(self.bins.n_values[self.with_missing])
         is_missing = xp.take(lines.cell, line, axis=0) == lines.node * lines.stride + code[:, None]
         at = xp.nonzero(xp.reshape(is_missing, (-1,)))[0]
-        place = at // lines.n_columns * self.n_nodes + xp.take(lines.node, at % lines.n_columns)
-        n_missing = xp.reshape(self.lib.count(place, shape[0] * shape[1]), shape)
+        group = at // lines.n_columns * self.n_nodes + xp.take(lines.node, at % lines.n_columns)
+        n_missing = xp.reshape(self.lib.count(group, shape[0] * shape[1]), shape)
         # Missing values come last; before them is the sum of all known ones, if there are any.
         has_known = n_missing < self.n_rows
         last = self.lib.from_host(lines.start) + self.n_rows - n_missing - 1
@@ -168,7 +168,7 @@ class _RowScan:
     # The choice among them.
 
     def _first_of_highest(self, sides: list[_Side]) -> tuple[HostArray, HostArray]:
-        """The highest score of each node, and the place of the first candidate that ties with it.
+        """The highest score of each node, and the number of the first candidate that ties with it.
 
         Places count candidates by feature, then column, then side.
         """
@@ -176,14 +176,14 @@ class _RowScan:
         scores = [self._scores(side) for side in sides]
         of_column = xp.max(xp.stack([xp.max(score, axis=0) for score in scores]), axis=0)
         _, highest = self.lib.extremes(lines.node, of_column, self.n_nodes)
-        nodes, places = [], []
-        for number, (side, score) in enumerate(zip(sides, scores, strict=True)):
+        nodes, numbers = [], []
+        for at, (side, score) in enumerate(zip(sides, scores, strict=True)):
             line, column = self._ties(score, highest)
             feature = xp.take(self.lib.from_host(side.feature), line)
             nodes.append(xp.take(lines.node, column))
-            places.append((feature * lines.n_columns + column) * 2 + number)
-        place = xp.astype(xp.concat(places), xp.float64)
-        first, _ = self.lib.extremes(xp.concat(nodes), place, self.n_nodes)
+            numbers.append((feature * lines.n_columns + column) * 2 + at)
+        number = xp.astype(xp.concat(numbers), xp.float64)
+        first, _ = self.lib.extremes(xp.concat(nodes), number, self.n_nodes)
         return self.lib.to_host(highest), self.lib.to_host(first).astype(np.int64)
 
     def _ties(self, score: Array, highest: Array) -> tuple[Array, Array]:
@@ -222,11 +222,11 @@ class _RowScan:
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
             return self.scoring.scores(left[scored], total[scored], left_weight, weight)
 
-    def _splits(self, highest: HostArray, place: HostArray, missing: list[Array]) -> Splits:
-        """The winners at `place`; only they leave the device."""
+    def _splits(self, highest: HostArray, number: HostArray, missing: list[Array]) -> Splits:
+        """The winners by their numbers; only they leave the device."""
         lines, bins, channels = self.lines, self.bins, self.channels
-        side, column = place % 2, place // 2 % lines.n_columns
-        feature = place // 2 // lines.n_columns
+        side, column = number % 2, number // 2 % lines.n_columns
+        feature = number // 2 // lines.n_columns
         missing_sums = self._missing_of(feature, missing)
         left = self._picked(lines.left, feature, column)
         left = left + np.where(side[:, None] == 1, missing_sums, 0)
@@ -279,7 +279,7 @@ class _RowScan:
         return self.scoring.weight_of(sums)
 
     def _picked(self, matrices: Sequence[Array], line: HostArray, column: HostArray) -> HostArray:
-        """Entries of some matrices at one place a node, (nodes, matrices)."""
+        """Entries of some matrices of one line and column per node, (nodes, matrices)."""
         at = self.lib.from_host(line), self.lib.from_host(column)
         return self._host([self.lines.pick(matrix, *at) for matrix in matrices])
 

@@ -24,7 +24,7 @@ CELLS_AT_ONCE = 2**18  # 2 MiB of int64 sums: scores and their temporaries stay 
 class _Candidates:
     """Splits that satisfy every rule; `side` 1 sends missing values left."""
 
-    at: Array  # (candidates,) node * places + place
+    at: Array  # (candidates,) node * bins + bin
     side: int
     score: Array  # (candidates,)
 
@@ -37,7 +37,7 @@ def best_splits(
     channels: Channels,
     search: Search,
 ) -> Splits:
-    """The best splits of nodes, from sums of (nodes, channels, places)."""
+    """The best splits of nodes, from sums of (nodes, channels, bins)."""
     n_nodes = sums.shape[0]
     step = max(1, CELLS_AT_ONCE // (bins.width * channels.n))
     parts = []
@@ -139,38 +139,38 @@ class _Scan:
             kept.append(_Candidates(side.at[keep], side.side, side.score[keep]))
         return kept
 
-    def _splits(self, score: Array, place: Array, side: HostArray) -> Splits:
-        """The winners at `place`; only they leave the device."""
+    def _splits(self, score: Array, won: Array, side: HostArray) -> Splits:
+        """The winners, which are bins of their nodes; only they leave the device."""
         bins, channels, to_host = self.bins, self.channels, self.lib.to_host
-        at = to_host(place)
+        at = to_host(won)
         feature = bins.feature_of[at].astype(FEATURE)
         end = bins.offset[feature] + bins.n_values[feature]  # the missing code, if there is one
         has_missing = (bins.n_codes > bins.n_values)[feature, None]
         last = self.lib.from_host(np.minimum(end, bins.width - 1))
         missing = np.where(has_missing, to_host(self._at(self.here, last)), 0)
-        left = to_host(self._at(self.left, place)) + np.where(side[:, None] == 1, missing, 0)
+        left = to_host(self._at(self.left, won)) + np.where(side[:, None] == 1, missing, 0)
         right = to_host(self.total) - left
         return Splits(
             score=to_host(score),
             feature=feature,
             code=at - bins.offset[feature],
-            next_code=self._next_code(place, end, bins.offset[feature]),
+            next_code=self._next_code(won, end, bins.offset[feature]),
             missing_slot=missing_slots(channels, left, right, missing, side),
             left=left.astype(SUM),
         )
 
-    def _at(self, sums: Array, place: Array) -> Array:
-        """Sums of one place a node, (nodes, channels)."""
+    def _at(self, sums: Array, bins: Array) -> Array:
+        """Sums of one bin per node, (nodes, channels)."""
         xp, n = self.lib.xp, self.channels.n
         row = self.lib.from_host(np.arange(self.n_nodes * n).reshape(self.n_nodes, n))
-        index = xp.reshape(row * self.bins.width + place[:, None], (-1,))
+        index = xp.reshape(row * self.bins.width + bins[:, None], (-1,))
         return xp.reshape(xp.take(xp.reshape(sums, (-1,)), index), (self.n_nodes, n))
 
-    def _next_code(self, place: Array, end: HostArray, offset: HostArray) -> HostArray:
-        """The next code after `place` that occurs in the node, -1 if there is none."""
+    def _next_code(self, won: Array, end: HostArray, offset: HostArray) -> HostArray:
+        """The next code that occurs in the node after the bin that won, -1 if there is none."""
         xp, width = self.lib.xp, self.bins.width
         inside = self.lib.from_host(np.arange(width))[None, :]
-        is_later = (inside > place[:, None]) & (inside < self.lib.from_host(end)[:, None])
+        is_later = (inside > won[:, None]) & (inside < self.lib.from_host(end)[:, None])
         following = xp.min(xp.where(is_later & (self.weight_here > 0), inside, width), axis=1)
         found = self.lib.to_host(following)
         return np.where(found < width, found - offset, -1)
@@ -190,18 +190,18 @@ class _Scan:
             is_value &= self.search.is_ordered[self.bins.feature_of]
         return self.lib.from_host(is_value)
 
-    def _missing_place(self) -> tuple[Array, Array]:
-        """For each place, the place of its feature's missing code, and whether there is one."""
+    def _missing_bin(self) -> tuple[Array, Array]:
+        """For each bin, that of its feature's missing code, and whether there is one."""
         has_missing = (self.bins.n_codes > self.bins.n_values)[self.bins.feature_of]
-        place = (self.bins.offset[1:] - 1)[self.bins.feature_of]
-        return self.lib.from_host(place), self.lib.from_host(has_missing)
+        missing = (self.bins.offset[1:] - 1)[self.bins.feature_of]
+        return self.lib.from_host(missing), self.lib.from_host(has_missing)
 
     def _missing_weight(self) -> Array:
-        place, has_missing = self._missing_place()
-        weight = self.lib.xp.take(self.weight_here, place, axis=1)
+        missing, has_missing = self._missing_bin()
+        weight = self.lib.xp.take(self.weight_here, missing, axis=1)
         return self.lib.xp.where(has_missing[None, :], weight, 0)
 
     def _left_with_missing(self) -> Array:
-        place, has_missing = self._missing_place()
-        missing = self.lib.xp.take(self.here, place, axis=2)
+        missing, has_missing = self._missing_bin()
+        missing = self.lib.xp.take(self.here, missing, axis=2)
         return self.left + self.lib.xp.where(has_missing[None, None, :], missing, 0)

@@ -42,8 +42,8 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     leaf = np.zeros(table.n_rows, np.int64)
     if tree.n_nodes == 1:
         return leaf
-    matrix, place = _matrix(table, tree.tested)
-    column = place[tree.feature].astype(np.int32)
+    matrix, column_of = _matrix(table, tree.tested)
+    column = column_of[tree.feature].astype(np.int32)
     args = [matrix, column, tree.threshold, tree.missing_slot, tree.first_child]
     kernel = predict.apply
     if _needs_values(tree):
@@ -56,10 +56,10 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
 def leaves_of(workers: Workers, stack: Stack, table: Table) -> HostArray:
     """Where each row ends in each tree, (rows, trees)."""
     leaf = np.zeros((table.n_rows, stack.n_trees), np.int32)
-    for part, matrix, place in _parts(stack, table):
+    for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.leaves_of, predict_many.walked_leaves_of
         own = leaf[:, part.first_tree : part.first_tree + len(part.root)]
-        _run(workers, kernels, part, matrix, place, own)
+        _run(workers, kernels, part, matrix, column_of, own)
     return leaf
 
 
@@ -67,11 +67,11 @@ def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -
     """The sum of the values of the leaves of each row, (rows, outputs)."""
     check_outputs(stack, len(start))
     total = np.tile(np.asarray(start, np.float64), (table.n_rows, 1))
-    for part, matrix, place in _parts(stack, table):
+    for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.sum_leaves, predict_many.walked_sum_leaves
         own = slice(part.first_tree, part.first_tree + len(part.root))
         added = stack.root[own], stack.value, stack.column[own]
-        _run(workers, kernels, part, matrix, place, *added, total)
+        _run(workers, kernels, part, matrix, column_of, *added, total)
     return total
 
 
@@ -96,8 +96,8 @@ class CodedTrees:
         largest = int(np.diff(self.root, append=len(self.word)).max())
         return predict_many.BLOCK_ROWS if largest <= MOST_NEAR else predict_many.LARGE_BLOCK_ROWS
 
-    def arguments(self, place: HostArray, dtype: Any) -> tuple[Any, ...]:
-        feature, cut = place[self.feature], self.cut[np.dtype(dtype).str[1:]]
+    def arguments(self, column_of: HostArray, dtype: Any) -> tuple[Any, ...]:
+        feature, cut = column_of[self.feature], self.cut[np.dtype(dtype).str[1:]]
         columns = feature, self.is_high, self.first_cut, self.n_steps, cut
         return self.block, columns, self.word, self.number, self.root, self.least_depth
 
@@ -112,8 +112,8 @@ class Walked:
     others: tuple[HostArray, ...]  # (nodes,) what `predict.walk` asks for beside the columns
     block = predict_many.BLOCK_ROWS
 
-    def arguments(self, place: HostArray, dtype: Any) -> tuple[Any, ...]:
-        return (place[self.feature], *self.others), self.root
+    def arguments(self, column_of: HostArray, dtype: Any) -> tuple[Any, ...]:
+        return (column_of[self.feature], *self.others), self.root
 
 
 # Kept as long as the stack is, since a model predicts many times.
@@ -132,9 +132,9 @@ def _parts(
     used = np.unique(feature[feature >= 0])
     if not used.size:
         used = np.zeros(1, np.int64)  # nobody looks at it
-    matrix, place = _matrix(table, used)
+    matrix, column_of = _matrix(table, used)
     for part in _PACKED[stack]:
-        yield part, matrix, place
+        yield part, matrix, column_of
 
 
 def _run(
@@ -142,12 +142,12 @@ def _run(
     kernels: tuple[Any, Any],
     part: CodedTrees | Walked,
     matrix: HostArray,
-    place: HostArray,
+    column_of: HostArray,
     *args: Any,
 ) -> None:
     """Call the kernel for coded trees or the one for others."""
     kernel = kernels[isinstance(part, Walked)]
-    given = part.arguments(place, matrix.dtype)
+    given = part.arguments(column_of, matrix.dtype)
     workers.run(kernel, len(matrix), matrix, *given, *args, least=part.block)
 
 
@@ -158,17 +158,17 @@ def matrix_of(table: Table) -> HostArray:
 
 def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
     """A matrix (rows, columns) of values, and the column of each feature that is used."""
-    place = np.arange(table.n_features)
+    column_of = np.arange(table.n_features)
     whole = whole_matrix(table.columns)
     if whole is not None:
-        return readable(to_numpy(whole)), place
+        return readable(to_numpy(whole)), column_of
     if all(column.categories is None for column in table.columns):
         matrix = as_matrix([floats(column) for column in table.columns])
         if matrix is not None:
-            return matrix, place
-    place[used] = np.arange(len(used))
+            return matrix, column_of
+    column_of[used] = np.arange(len(used))
     chosen = [floats(table.columns[feature]) for feature in used.tolist()]
-    return np.stack(chosen, axis=1), place
+    return np.stack(chosen, axis=1), column_of
 
 
 def _needs_values(tree: Tree) -> bool:
@@ -229,11 +229,11 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
     column = np.zeros(len(feature), np.uint64)
     column[inner] = column_of
     number = np.full(len(feature), predict_many.HIGHEST, np.uint64)
-    place = np.searchsorted(used, feature[by_cut])  # of its feature
-    number[by_cut] = np.cumsum(is_new) - 1 - begins(n_cuts)[place]
+    owner = np.searchsorted(used, feature[by_cut])  # of its feature
+    number[by_cut] = np.cumsum(is_new) - 1 - begins(n_cuts)[owner]
     n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
-    near = np.concatenate([_near(tree) for tree in trees])  # the place of each node
-    first_node, root = begins(n_nodes), begins(n_nodes + 1)  # a place after each root is empty
+    near = np.concatenate([_near(tree) for tree in trees])  # the position of each node
+    first_node, root = begins(n_nodes), begins(n_nodes + 1)  # a position after each root is empty
     tree_of = owners(n_nodes)
     below = near[np.where(child >= 0, child, 0) + first_node[tree_of]]
     below = np.where(child >= 0, below, near).astype(np.uint64)
@@ -245,7 +245,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
     n_steps = np.ceil(np.log2(n_cuts + 1)).astype(np.int64)
     first_cut = begins(1 << n_steps)
     cut = np.full(int((1 << n_steps).sum()), np.inf)
-    cut[(first_cut[place] + number[by_cut].astype(np.int64))[is_new]] = threshold[by_cut[is_new]]
+    cut[(first_cut[owner] + number[by_cut].astype(np.int64))[is_new]] = threshold[by_cut[is_new]]
     own = np.searchsorted(used, column_key // 2)
     yield CodedTrees(
         first,
@@ -272,9 +272,9 @@ def _by_cut(feature: HostArray, threshold: HostArray) -> HostArray:
 
 
 def _near(tree: Tree) -> HostArray:
-    place = np.empty(tree.n_nodes, np.int64)
-    predict_many.lay_out(tree.first_child, tree.n_rows, place)
-    return place
+    position = np.empty(tree.n_nodes, np.int64)
+    predict_many.lay_out(tree.first_child, tree.n_rows, position)
+    return position
 
 
 def _rounded_down(cut: HostArray) -> HostArray:
