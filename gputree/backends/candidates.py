@@ -118,11 +118,11 @@ def among_drawn(score: HostArray, search: Search) -> HostArray:
 
 
 def tried_features(
-    lib: Library, search: Search, cells: Sequence[Array], n_nodes: int, n_features: int
+    lib: Library, search: Search, pairs: Sequence[Array], n_nodes: int, n_features: int
 ) -> HostArray:
     """Which features each node tries, from node * n_features + feature of all candidates."""
     assert search.rank is not None
-    found = lib.to_host(lib.count(lib.xp.concat(list(cells)), n_nodes * n_features))
+    found = lib.to_host(lib.count(lib.xp.concat(list(pairs)), n_nodes * n_features))
     can_split = found.reshape(n_nodes, n_features) > 0
     return drawn_features(search.rank, search.n_drawn, can_split)
 

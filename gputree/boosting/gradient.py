@@ -15,7 +15,7 @@ from gputree.boosting.run import BoostRun
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
-from gputree.estimators import model_file
+from gputree.estimators import model_file, parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import class_factors, read_labels, read_target
 from gputree.kernels.losses import FOR_TWO_CLASSES, LOGISTIC, LOGITS, Link, Loss
@@ -200,43 +200,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.min_split_gain = min_split_gain
-        self.min_impurity_decrease = min_impurity_decrease
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.oob_score = oob_score
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.class_weight = class_weight
-        self.init = init
-        self.early_stopping = early_stopping
-        self.keep_best = keep_best
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.min_samples_category = min_samples_category
-        self.missing = missing
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def decision_function(self, X: Any) -> Array:
         """The log-odds of the second of two classes, or the logits of all, (n_rows, n_classes)."""

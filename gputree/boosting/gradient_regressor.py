@@ -195,43 +195,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.loss = loss
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.min_split_gain = min_split_gain
-        self.min_impurity_decrease = min_impurity_decrease
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.oob_score = oob_score
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.init = init
-        self.early_stopping = early_stopping
-        self.keep_best = keep_best
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.min_samples_category = min_samples_category
-        self.missing = missing
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
         """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""

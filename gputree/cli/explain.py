@@ -16,7 +16,7 @@ from gputree.cli.options import (
     output_option,
     table_argument,
 )
-from gputree.cli.output import Output, check_place, count, write_text
+from gputree.cli.output import Output, count, write_text
 
 if TYPE_CHECKING:
     from gputree.cli.attribution import Shapley
@@ -66,9 +66,11 @@ def command(**options: Any) -> int:
     they add up to. --path tells the questions that a single tree, or rules, asked.
     """
     output = output_of(options)
-    _check_places(options)
 
     from gputree.cli.rows import load_model, note_unused, read_known
+    from gputree.cli.sources import check_result
+
+    check_result(options["output"], options)
 
     model = load_model(options["model"], output)
     known = read_known(model, options["table"], options["encoding"], output)
@@ -82,15 +84,6 @@ def command(**options: Any) -> int:
         text, data = _shapley(model, X, numbers, options, output)
     output.show(text, {"command": "explain", **data})
     return 0
-
-
-def _check_places(options: dict[str, Any]) -> None:
-    from gputree.cli.sources import path_of
-
-    table = path_of(options["table"])
-    if options["output"] is not None:
-        inputs = [options["model"], *([] if table is None else [table])]
-        check_place(options["output"], "--output", *inputs)
 
 
 def _chosen(options: dict[str, Any], n_rows: int, output: Output) -> list[int]:

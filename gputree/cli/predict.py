@@ -19,7 +19,7 @@ from gputree.cli.options import (
     output_option,
     table_argument,
 )
-from gputree.cli.output import check_place, count, fact, say, write_text, writing
+from gputree.cli.output import count, fact, say, write_text, writing
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
@@ -47,10 +47,12 @@ def command(**options: Any) -> int:
     path: Path | None = options["output"]
     if path is not None:
         _check_format(path)
-    _check_places(options)
 
     from gputree.cli.models import task_of
     from gputree.cli.rows import load_model, note_unused, read_known
+    from gputree.cli.sources import check_result
+
+    check_result(path, options)
 
     model = load_model(options["model"], output)
     if options["proba"] and not hasattr(model, "predict_proba"):
@@ -77,15 +79,6 @@ def command(**options: Any) -> int:
     elif not output.is_quiet:
         say(_separated(columns, ",").rstrip("\n"), sys.stdout)
     return 0
-
-
-def _check_places(options: dict[str, Any]) -> None:
-    from gputree.cli.sources import path_of
-
-    table = path_of(options["table"])
-    if options["output"] is not None:
-        inputs = [options["model"], *([] if table is None else [table])]
-        check_place(options["output"], "--output", *inputs)
 
 
 def _check_format(path: Path) -> None:

@@ -3,7 +3,6 @@
 Knows models and files; must not know how trees are pruned.
 """
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +17,7 @@ from gputree.cli.options import (
     output_option,
     set_option,
 )
-from gputree.cli.output import Output, a, check_place, fact, writing
+from gputree.cli.output import Output, a, fact, writing
 
 # Those of gputree.pruning, whose import takes long; a test compares the two.
 METHODS = (
@@ -58,13 +57,14 @@ def command(**options: Any) -> int:
     place = options["output"] or options["model"].with_name(
         f"{options['model'].stem}-pruned.gputree"
     )
-    _check_places(options, place)
 
     from gputree.cli.models import is_ensemble, shape_of
     from gputree.cli.rows import load_model
     from gputree.cli.settings import read_settings
+    from gputree.cli.sources import check_result
     from gputree.pruning.methods import method_of
 
+    check_result(place, options)
     model = load_model(options["model"], output)
     if is_ensemble(model) or not hasattr(model, "prune"):
         raise ValueError(
@@ -92,13 +92,6 @@ def command(**options: Any) -> int:
     }
     output.show("\n".join(lines), data)
     return 0
-
-
-def _check_places(options: dict[str, Any], place: Path) -> None:
-    from gputree.cli.sources import path_of
-
-    table = None if options["table"] is None else path_of(options["table"])
-    check_place(place, "--output", options["model"], *([] if table is None else [table]))
 
 
 def _pruned(

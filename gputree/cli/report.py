@@ -13,7 +13,7 @@ from gputree.cli.options import (
     output_option,
     table_argument,
 )
-from gputree.cli.output import check_place, fact, writing
+from gputree.cli.output import fact, writing
 
 EXAMPLES = """\
   gputree report houses.gputree houses.csv
@@ -34,10 +34,9 @@ def command(**options: Any) -> int:
     place = options["output"] or options["model"].with_suffix(".html")
 
     from gputree.cli.rows import load_model, note_unused, read_known
-    from gputree.cli.sources import path_of
+    from gputree.cli.sources import check_result
 
-    table = path_of(options["table"])
-    check_place(place, "--output", options["model"], *([] if table is None else [table]))
+    check_result(place, options)
     model = load_model(options["model"], output)
     if hasattr(model, "rules_"):
         raise ValueError(f"{options['model']} holds rules; a report is of a tree or an ensemble")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gputree.cli.options import BUNDLED
-from gputree.cli.output import Output
+from gputree.cli.output import Output, check_place
 from gputree.cli.settings import near
 
 TARGET = "target"  # the name of the answers in bundled tables
@@ -60,6 +60,13 @@ def path_of(table: str) -> Path | None:
     if not path.exists():
         raise ValueError(f"{table!r} is neither a file nor a bundled table ({', '.join(BUNDLED)})")
     return path
+
+
+def check_result(place: Path | None, options: dict[str, Any]) -> None:
+    """Refuse a place for a result that cannot be written, or that is the model or the table."""
+    table = None if options["table"] is None else path_of(options["table"])
+    if place is not None:
+        check_place(place, "--output", options["model"], *([] if table is None else [table]))
 
 
 def read(table: str, encoding: str, output: Output) -> Source:

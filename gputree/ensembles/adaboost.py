@@ -95,15 +95,7 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         device: str = "auto",
         backend: str | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.resample = resample
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.device = device
-        self.backend = backend
+        parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
         """The class of the largest total say; the first in `classes_` if several have it."""
@@ -318,16 +310,7 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         device: str = "auto",
         backend: str | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.resample = resample
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.device = device
-        self.backend = backend
+        parameters.keep(self, locals())
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, callbacks: Any = None

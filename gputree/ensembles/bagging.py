@@ -21,8 +21,24 @@ class Bagging(Averaging):
 
     HAS_COLUMNS: ClassVar[bool] = True
 
-    estimator: Any
-    max_features: Any
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: int | float | None = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        device: str = "auto",
+        backend: str | None = None,
+    ) -> None:
+        parameters.keep(self, locals())
 
     @property
     def estimators_features_(self) -> list[HostArray]:
@@ -107,37 +123,6 @@ feature_names_in_, missing_, backend_, device_
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: Any = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        device: str = "auto",
-        backend: str | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.device = device
-        self.backend = backend
-
     def _new_stem(self) -> TreeEstimator:
         return stem_of(self, self.estimator, DecisionTreeClassifier())
 
@@ -170,37 +155,6 @@ feature_names_in_, missing_, backend_, device_
     >>> len(bag.estimators_), len(bag.estimators_features_[0])
     (10, 5)
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: Any = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        device: str = "auto",
-        backend: str | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.device = device
-        self.backend = backend
 
     def _new_stem(self) -> TreeEstimator:
         return stem_of(self, self.estimator, DecisionTreeRegressor())

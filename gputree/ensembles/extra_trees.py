@@ -89,34 +89,7 @@ feature_names_in_, missing_, backend_, device_
         device: str = "auto",
         backend: str | None = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_samples = max_samples
-        self.pruning = pruning
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
+        parameters.keep(self, locals())
 
 
 class ExtraTreesRegressor(ForestRegressor):
@@ -191,32 +164,5 @@ device_
         backend: str | None = None,
         keep_targets: bool = False,
     ) -> None:
-        self.n_estimators = n_estimators
         parameters.warn_of_old_name(criterion)
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_samples = max_samples
-        self.pruning = pruning
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.keep_targets = keep_targets
+        parameters.keep(self, locals())

@@ -206,8 +206,14 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             )
         parameters.whole("greedy_length", self.greedy_length, 1)
         parameters.whole("max_surrogates", self.max_surrogates, 0)
+        for is_wrong, what in self._wrong_ways(criterion):
+            if is_wrong:
+                raise ValueError(what)
+
+    def _wrong_ways(self, criterion: Criterion) -> list[tuple[bool, str]]:
+        """Whether some ways are asked for that do not go together, and what to do then."""
         is_class_tree = "gini" in self.CRITERIA
-        for is_wrong, what in [
+        return [
             (
                 self.nominal == "multiway" and not criterion.has_branches,
                 f"criterion={self.criterion!r} compares two children; use nominal='subset', or "
@@ -251,9 +257,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
                 "subset_search='greedy' collects categories of a class; for a regression "
                 "'ordered' is exact",
             ),
-        ]:
-            if is_wrong:
-                raise ValueError(what)
+        ]
 
     def _check_table(self, dataset: Dataset) -> None:
         """Refuse columns that the estimator cannot split."""

@@ -100,19 +100,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.max_depth = max_depth
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.min_samples_split = min_samples_split
-        self.class_weight = class_weight
-        self.priors = priors
-        self.categorical_features = categorical_features
-        self.unknown_category = unknown_category
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def _check_table(self, dataset: Dataset) -> None:
         super()._check_table(dataset)
@@ -219,23 +207,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.min_branch = min_branch
-        self.mdl_correction = mdl_correction
-        self.min_gap = min_gap
-        self.thresholds = thresholds
-        self.max_depth = max_depth
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.priors = priors
-        self.categorical_features = categorical_features
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         rules = super()._rules(criterion, target, dataset, y)
@@ -339,27 +311,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.priors = priors
-        self.categorical_features = categorical_features
-        self.subset_search = subset_search
-        self.max_exact_levels = max_exact_levels
-        self.max_surrogates = max_surrogates
-        self.surrogate_style = surrogate_style
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         return replace(super()._rules(criterion, target, dataset, y), splits_without_gain=False)
@@ -431,24 +383,7 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.max_depth = max_depth
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.categorical_features = categorical_features
-        self.subset_search = subset_search
-        self.max_exact_levels = max_exact_levels
-        self.max_surrogates = max_surrogates
-        self.surrogate_style = surrogate_style
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         return replace(super()._rules(criterion, target, dataset, y), splits_without_gain=False)

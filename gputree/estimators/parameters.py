@@ -31,6 +31,13 @@ WAYS = {
 }
 
 
+def keep(estimator: Any, given: dict[str, Any]) -> None:
+    """Set what `__init__` was given, as scikit-learn wants it: under its name, and as it is."""
+    for name, value in given.items():
+        if name != "self":
+            setattr(estimator, name, value)
+
+
 def whole(name: str, value: Any, low: int, *, or_none: bool = False) -> None:
     """Check an integer with a lower bound."""
     if or_none and value is None:

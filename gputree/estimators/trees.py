@@ -180,36 +180,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.priors = priors
-        self.categorical_features = categorical_features
-        self.nominal = nominal
-        self.subset_search = subset_search
-        self.max_exact_levels = max_exact_levels
-        self.min_samples_category = min_samples_category
-        self.greedy_length = greedy_length
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
         """The most likely class of each row of X; the first in `classes_` if several are."""
@@ -354,33 +325,7 @@ max_features_, missing_, backend_, device_
         n_jobs: int | None = None,
     ) -> None:
         parameters.warn_of_old_name(criterion)
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.categorical_features = categorical_features
-        self.nominal = nominal
-        self.subset_search = subset_search
-        self.max_exact_levels = max_exact_levels
-        self.min_samples_category = min_samples_category
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.unknown_category = unknown_category
-        self.max_bins = max_bins
-        self.histogram_budget = histogram_budget
-        self.device = device
-        self.backend = backend
-        self.n_jobs = n_jobs
+        parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
         """The mean target in the leaf of each row, (n_rows,) or (n_rows, n_outputs)."""

@@ -128,8 +128,8 @@ class NodeConstraints:
     ) -> Splits:
         n_nodes, channels = len(nodes), self.channels
         n_codes, n_values = int(bins.n_codes[feature]), int(bins.n_values[feature])
-        place = np.arange(n_nodes)
-        cells = backend.cells(hist, place, np.full(n_nodes, feature)).reshape(n_nodes, n_codes, -1)
+        at = np.arange(n_nodes)
+        cells = backend.cells(hist, at, np.full(n_nodes, feature)).reshape(n_nodes, n_codes, -1)
         missing = cells[:, n_values:].sum(axis=1)
         running = np.cumsum(cells[:, :n_values], axis=1)
         is_here = channels.weight_of(cells[:, :n_values]) > 0
@@ -141,12 +141,12 @@ class NodeConstraints:
         score = np.where(may, score, NO_SPLIT).reshape(n_nodes, -1)
         best = first_best(score)
         code, side = best // 2, best % 2
-        own = left[place, code, side]
+        own = left[at, code, side]
         return Splits(
-            score=score[place, best],
+            score=score[at, best],
             feature=np.full(n_nodes, feature, FEATURE),
             code=code,
-            next_code=following(is_here)[place, code],
+            next_code=following(is_here)[at, code],
             missing_slot=missing_slots(channels, own, sums - own, missing, side),
             left=own,
         )

@@ -35,8 +35,8 @@ def spread_of(
     if target.weight is not None:
         distance *= target.weight[inside]
     shift = TOTAL_BITS - 2 - exponent_of(len(number)) - exponent_of(distance.max())
-    cells = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
-    spread = np.ldexp(cells, -shift)
+    total = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
+    spread = np.ldexp(total, -shift)
     between = _between(draft, layout, sums, whole)
     # Children have higher numbers than their parent and lie together with those of its level.
     for level in reversed(_inner_levels(layout)):

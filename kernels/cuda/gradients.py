@@ -64,6 +64,15 @@ def block_total(own, board):
     return own
 
 
+@function
+def add_pair(steep, curved, board, sums, at):
+    """Add gradients and hessians of all threads of a block to the pair that begins there."""
+    steep, curved = block_total(steep, board), block_total(curved, board)
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(sums, at + GRADIENT, steep)
+        cuda.atomic.add(sums, at + HESSIAN, curved)
+
+
 def make_at_row(formulas, is_of_shares):
     """The gradient and the hessian of a row by the formulas of a loss.
 
@@ -169,10 +178,7 @@ def widen(n_rows, gradient_scale, hessian_scale, is_curved, gradient, hessian, s
             hessian[i] = own
             curved += np.int64(abs(own))
         i = uint32(i + cuda.gridsize(1))
-    steep, curved = block_total(steep, board), block_total(curved, board)
-    if cuda.threadIdx.x == 0:
-        cuda.atomic.add(sums, GRADIENT, steep)
-        cuda.atomic.add(sums, HESSIAN, curved)
+    add_pair(steep, curved, board, sums, uint64(0))
 
 
 @function
@@ -208,10 +214,7 @@ def narrow(
             limb[i] = own
             curved += own
         i = uint32(i + cuda.gridsize(1))
-    steep, curved = block_total(steep, board), block_total(curved, board)
-    if cuda.threadIdx.x == 0:
-        cuda.atomic.add(sums, GRADIENT, steep)
-        cuda.atomic.add(sums, HESSIAN, curved)
+    add_pair(steep, curved, board, sums, uint64(0))
 
 
 @kernel
@@ -226,11 +229,7 @@ def sum_gradients(tile, order, is_curved, gradient, hessian, sums):
         steep += np.int64(gradient[row])
         curved += np.int64(hessian[row]) if is_curved else np.int64(1)
         i = uint32(i + cuda.blockDim.x)
-    steep, curved = block_total(steep, board), block_total(curved, board)
-    if cuda.threadIdx.x == 0:
-        pair = uint64(tile[own_tile + MOVE]) * uint64(2)
-        cuda.atomic.add(sums, pair + GRADIENT, steep)
-        cuda.atomic.add(sums, pair + HESSIAN, curved)
+    add_pair(steep, curved, board, sums, uint64(tile[own_tile + MOVE]) * uint64(2))
 
 
 @kernel

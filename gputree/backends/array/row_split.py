@@ -152,12 +152,12 @@ class _RowScan:
     def _drawn(self, sides: list[_Side]) -> list[_Side]:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""
         xp, n_features = self.lib.xp, len(self.bins.features)
-        cells = []
+        pairs = []
         for side in sides:
             line, column = self._where(side.is_candidate)
             feature = xp.take(self.lib.from_host(side.feature), line)
-            cells.append(xp.take(self.lines.node, column) * n_features + feature)
-        drawn = tried_features(self.lib, self.search, cells, self.n_nodes, n_features)
+            pairs.append(xp.take(self.lines.node, column) * n_features + feature)
+        drawn = tried_features(self.lib, self.search, pairs, self.n_nodes, n_features)
         kept = []
         for side in sides:
             is_drawn = self.lib.from_host(drawn[:, side.feature].T)

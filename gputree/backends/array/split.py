@@ -126,16 +126,16 @@ class _Scan:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""
         xp, lib = self.lib.xp, self.lib
         n_features = len(self.bins.features)
-        cells = [
+        pairs = [
             (side.at // self.bins.width) * n_features
             + xp.take(self.feature_of, side.at % self.bins.width)
             for side in sides
         ]
-        is_tried = tried_features(lib, self.search, cells, self.n_nodes, n_features)
+        is_tried = tried_features(lib, self.search, pairs, self.n_nodes, n_features)
         drawn = lib.from_host(is_tried.ravel())
         kept = []
-        for side, cell in zip(sides, cells, strict=True):
-            keep = xp.take(drawn, cell)
+        for side, pair in zip(sides, pairs, strict=True):
+            keep = xp.take(drawn, pair)
             kept.append(_Candidates(side.at[keep], side.side, side.score[keep]))
         return kept
 

@@ -18,6 +18,7 @@ from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.whole import CategoryLists, Limits, Whole
 from gputree.data.bins import Bins
+from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import grow
@@ -82,6 +83,24 @@ def _most_leaves(limits: Limits) -> int | None:
     return min(known) if known else None
 
 
+def _numbers(limits: Limits, search: Search, channels: Channels) -> tuple[Any, ...]:
+    """Limits as the kernel knows them."""
+    return (
+        limits.min_rows_split,
+        -1 if limits.max_depth is None else limits.max_depth,
+        limits.least_worth,
+        limits.splits_without_gain,
+        search.n_drawn,
+        not channels.hides_rows,
+    )
+
+
+def _unpacked(sums: HostArray, n_rows: HostArray, channels: Channels) -> HostArray:
+    """Sums by class from those of both classes and of the second, which words have."""
+    sums = np.stack([sums[:, 0] - sums[:, 1], sums[:, 1]], axis=1)
+    return np.concatenate([sums, n_rows[:, None]], axis=1) if channels.counts_rows else sums
+
+
 def _grow(
     rows: CpuRows, totals: HostArray, key: np.uint64, search: Search, limits: Limits
 ) -> Whole:
@@ -110,14 +129,7 @@ def _grow(
         totals,
         shape_of(channels),
         rules_of(search),
-        (
-            limits.min_rows_split,
-            -1 if limits.max_depth is None else limits.max_depth,
-            limits.least_worth,
-            limits.splits_without_gain,
-            search.n_drawn,
-            not channels.hides_rows,
-        ),
+        _numbers(limits, search, channels),
         np.array(channels.units),
         bins.edges if search.is_random else None,
     )
@@ -126,14 +138,11 @@ def _grow(
     if limits.max_leaves is not None:
         is_inner = _best(node[:, grow.FIRST_CHILD], score, sums, limits, limits.max_leaves)
     if is_pair:
-        sums = np.stack([sums[:, 0] - sums[:, 1], sums[:, 1]], axis=1)
-        if channels.counts_rows:
-            sums = np.concatenate([sums, n_rows[:, None]], axis=1)
+        sums = _unpacked(sums, n_rows, channels)
+    heuristic = [] if categories is None else np.flatnonzero(categories[-1]).tolist()
     return Whole(
         categories=None if categories is None else _lists(node, listed, bins),
-        heuristic=frozenset()
-        if categories is None
-        else frozenset(np.flatnonzero(categories[-1]).tolist()),
+        heuristic=frozenset(heuristic),
         is_inner=is_inner,
         first_child=node[:, grow.FIRST_CHILD],
         feature=node[:, grow.TESTED].astype(FEATURE),

@@ -4,7 +4,7 @@ Trees of thresholds are walked together by codes. Others are walked by their val
 look categories up, may stop rows, or have more thresholds than 16 bits can number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -208,12 +208,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
         for name in ("feature", "threshold", "missing_slot", "first_child")
     )
     inner = np.flatnonzero(child >= 0)
-    # Equal cuts of a feature get one number, in their order.
-    by_cut = inner[_by_cut(feature[inner], threshold[inner])]
-    is_new = np.ones(len(by_cut), bool)
-    is_new[1:] = (feature[by_cut[1:]] != feature[by_cut[:-1]]) | (
-        threshold[by_cut[1:]] != threshold[by_cut[:-1]]
-    )
+    by_cut, is_new = _in_order(inner, feature, threshold)
     used, n_cuts = np.unique(feature[by_cut[is_new]], return_counts=True)
     column_key, column_of = np.unique(2 * feature[inner] + slot[inner], return_inverse=True)
     if not inner.size:  # leaves alone; they look at a column, too, whatever it holds
@@ -231,17 +226,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
     number = np.full(len(feature), predict_many.HIGHEST, np.uint64)
     owner = np.searchsorted(used, feature[by_cut])  # of its feature
     number[by_cut] = np.cumsum(is_new) - 1 - begins(n_cuts)[owner]
-    n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
-    near = np.concatenate([_near(tree) for tree in trees])  # the position of each node
-    first_node, root = begins(n_nodes), begins(n_nodes + 1)  # a position after each root is empty
-    tree_of = owners(n_nodes)
-    below = near[np.where(child >= 0, child, 0) + first_node[tree_of]]
-    below = np.where(child >= 0, below, near).astype(np.uint64)
-    at = near + root[tree_of]
-    word = np.zeros(int((n_nodes + 1).sum()), np.uint64)
-    word[at] = below << predict_many.CHILD_BITS | number << predict_many.NUMBER_BITS | column
-    number_of = np.zeros(len(word), np.int32)
-    number_of[at] = within(n_nodes)
+    root, word, number_of = _packed(trees, child, number, column)
     n_steps = np.ceil(np.log2(n_cuts + 1)).astype(np.int64)
     first_cut = begins(1 << n_steps)
     cut = np.full(int((1 << n_steps).sum()), np.inf)
@@ -259,6 +244,39 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
         n_steps[own],
         {"f8": cut, "f4": _rounded_down(cut)},
     )
+
+
+def _in_order(
+    inner: HostArray, feature: HostArray, threshold: HostArray
+) -> tuple[HostArray, HostArray]:
+    """Nodes in the order of their cuts; equal cuts of a feature have one number, that of the first.
+
+    The second array tells which ones are first.
+    """
+    by_cut = inner[_by_cut(feature[inner], threshold[inner])]
+    is_new = np.ones(len(by_cut), bool)
+    is_new[1:] = (feature[by_cut[1:]] != feature[by_cut[:-1]]) | (
+        threshold[by_cut[1:]] != threshold[by_cut[:-1]]
+    )
+    return by_cut, is_new
+
+
+def _packed(
+    trees: Sequence[Tree], child: HostArray, number: HostArray, column: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Where each tree begins, its nodes as words in the order of memory, and their numbers."""
+    n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
+    near = np.concatenate([_near(tree) for tree in trees])  # the position of each node
+    first_node, root = begins(n_nodes), begins(n_nodes + 1)  # a position after each root is empty
+    tree_of = owners(n_nodes)
+    below = near[np.where(child >= 0, child, 0) + first_node[tree_of]]
+    below = np.where(child >= 0, below, near).astype(np.uint64)
+    at = near + root[tree_of]
+    word = np.zeros(int((n_nodes + 1).sum()), np.uint64)
+    word[at] = below << predict_many.CHILD_BITS | number << predict_many.NUMBER_BITS | column
+    number_of = np.zeros(len(word), np.int32)
+    number_of[at] = within(n_nodes)
+    return root, word, number_of
 
 
 def _by_cut(feature: HostArray, threshold: HostArray) -> HostArray:

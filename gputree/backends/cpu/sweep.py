@@ -231,8 +231,8 @@ class _Tree:
         n_items = n_parts * -(-n_features // FEATURES_TOGETHER)
         args = CHUNK, FEATURES_TOGETHER, *lists, *table, first_chunk, sums
         self.workers.run(sweep.tally, n_items, *args, work=n_cells)
-        cells = n_nodes * width
-        self.workers.run(sweep.settle_sums, n_nodes, sums, place, above, self.hist, work=cells)
+        n_sums = n_nodes * width
+        self.workers.run(sweep.settle_sums, n_nodes, sums, place, above, self.hist, work=n_sums)
 
     def _search(self, nodes: HostArray) -> None:
         """Find the best splits of some nodes, and note which of them will be divided."""
