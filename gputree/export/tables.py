@@ -40,10 +40,6 @@ class Tables:
     category_slot: HostArray  # (entries of lists,)
     value: HostArray  # (different ends, width)
 
-    @property
-    def n_ends(self) -> int:
-        return len(self.value)
-
 
 def tables_of(plan: Plan) -> Tables:
     """The trees of a plan one after another."""
