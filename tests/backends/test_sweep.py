@@ -182,8 +182,10 @@ def test_categories(growth, rules):
 
 def test_places_for_sums_are_found_where_many_nodes_are_divided_in_vain(monkeypatch):
     X, signal = table()
-    first = cpu_sweep._Tree.__init__
-    monkeypatch.setattr(cpu_sweep._Tree, "__init__", lambda self, *args: first(self, *args[:-1], 1))
+    first = cpu_sweep.WaveTree.__init__
+    monkeypatch.setattr(
+        cpu_sweep.WaveTree, "__init__", lambda self, *args: first(self, *args[:-1], 1)
+    )
     rules = Rules(GINI, max_leaves=40, splits_without_gain=False)
     assert_same(both(X, signal > 0, rules))
 

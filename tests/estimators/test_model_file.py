@@ -303,7 +303,11 @@ def without(mapping, *names):
 
 
 def changed(**parts):
-    return lambda header, arrays: ({**header, **parts}, arrays)
+    def change(header, arrays):
+        assert {*parts} <= {*header, "extra"}  # what a file does not have is refused in any case
+        return {**header, **parts}, arrays
+
+    return change
 
 
 def changed_array(name, change):

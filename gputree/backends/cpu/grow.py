@@ -52,7 +52,7 @@ def grow_whole(
         if n_places is None:
             return None
         own = roots[0], totals[0], keys[0], search, limits
-        return [cpu_sweep.grow(workers, *own, n_places)]
+        return [cpu_sweep.WaveTree(workers, *own, n_places).grown()]
     if search.is_random and roots[0].bins.is_nominal.any():
         return None
     if not all(is_compiled(rules) for rules, _ in search.categories):

@@ -27,25 +27,11 @@ CHUNK = 2**15  # rows that are listed together, by 16 bits each
 FEATURES_TOGETHER = 64  # whose sums stay in the L2 cache of a core
 
 
-def grow(
-    workers: Workers,
-    rows: CpuRows,
-    totals: HostArray,
-    key: np.uint64,
-    search: Search,
-    limits: Limits,
-    n_places: int,
-) -> Whole:
-    """A tree on rows at its root; mostly no more nodes than `n_places` have sums at once."""
-    tree = _Tree(workers, rows, totals, key, search, limits, n_places)
-    tree.plant()
-    while len(wave := tree.next()):
-        tree.divide(wave)
-    return tree.finished()
+class WaveTree:
+    """A growing tree: its nodes, their rows in each chunk, and the sums of those to be divided.
 
-
-class _Tree:
-    """A growing tree: its nodes, their rows in each chunk, and the sums of those to be divided."""
+    Mostly no more nodes than `n_places` have sums at once.
+    """
 
     def __init__(
         self,
@@ -93,6 +79,13 @@ class _Tree:
         self.rules = rules_of(search)
         self.ordered = ordered(bins, search)
         self.shape = shape_of(rows.target.channels)
+
+    def grown(self) -> Whole:
+        """The whole tree, on rows at its root."""
+        self.plant()
+        while len(wave := self.next()):
+            self.divide(wave)
+        return self.finished()
 
     def plant(self) -> None:
         """List the rows of the root, sum and search it."""
