@@ -130,7 +130,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     init_ : estimator or None
         The fitted `init`, where it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
-        The trees, round by round, made when asked for.
+        The trees, round by round, made when asked for; `estimators_[round, output]` is one of them.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what all splits gained.
     validation_score_ : ndarray of shape (n_rounds,)

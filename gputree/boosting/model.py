@@ -285,8 +285,8 @@ class GradientBoosting(Recursion, Stopping):
     def _has_outputs(self) -> bool:
         return len(self._start) > 1
 
-    def _n_steps(self) -> int:
-        return len(self._members) // len(self._start)
+    def _trees_a_round(self) -> int:
+        return len(self._start)
 
     # Steps of a fit.
 

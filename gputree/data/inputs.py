@@ -4,6 +4,7 @@ With `frames`, the one place that asks what a table is made of. Shapes are check
 in `kinds`.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from gputree.data.cells import Cells, host_cells, real_dtype
+from gputree.data.cells import Cells, Values, host_cells, real_dtype
 from gputree.data.frames import Source, open_frame
 from gputree.data.kinds import (
     CategoricalFeatures,
@@ -109,11 +110,21 @@ def _flags(
 
 def _read_columns(source: Source, flags: Flags, like: Schema | None) -> Table:
     """Read column by column, each with a kind of its own."""
-    walk = enumerate(zip(source.cells, source.names, flags, strict=True))
-    if like is None:
-        columns = [new_column(cells, name, at, flag) for at, (cells, name, flag) in walk]
-    else:
-        columns = [known_column(cells, like, at) for at, (cells, _, _) in walk]
+    columns, as_text = [], []
+    for at, (cells, name, flag) in enumerate(zip(source.cells, source.names, flags, strict=True)):
+        if like is not None:
+            columns.append(known_column(cells, like, at))
+            continue
+        columns.append(new_column(cells, name, at, flag))
+        if columns[at].kind is Kind.NUMERIC and isinstance(cells, Values) and cells.is_text:
+            as_text.append(column_label(name, at))
+    if as_text:
+        warnings.warn(
+            f"{as_text[0]}{f' and {len(as_text) - 1} more' if as_text[1:] else ''}: text that is "
+            "numbers is taken for numbers; list columns of categories in categorical_features, or "
+            "convert the others to numbers",
+            stacklevel=2,
+        )
     return Table(tuple(columns), source.n_rows)
 
 

@@ -118,7 +118,8 @@ def new_column(cells: Cells, name: str, position: int, flag: bool | None) -> Col
     if isinstance(cells, Refused):
         raise refusal(cells, label)
     if isinstance(cells, Values) and not flag:
-        return Column(name, Kind.NUMERIC, _numbers(cells, label))
+        text = f"{label} of dtype {cells.dtype} holds strings that are no numbers: {_TEXT_REMEDY}."
+        return Column(name, Kind.NUMERIC, _numbers(cells, label, text))
     if isinstance(cells, Categories) and flag is False:
         raise ValueError(
             f"{label} has dtype {cells.dtype}, but categorical_features leaves it out: add it, "
@@ -151,12 +152,13 @@ def refusal(cells: Refused, label: str) -> ValueError:
     return ValueError(f"{label} has dtype {cells.dtype}, {cells.problem}.")
 
 
-def _numbers(cells: Values, label: str) -> HostArray:
-    if cells.is_text:
-        raise ValueError(f"{label} of dtype {cells.dtype} holds strings: {_TEXT_REMEDY}.")
+def _numbers(cells: Values, label: str, if_text: str) -> HostArray:
+    """The numbers of a column, also those that it holds as text."""
     try:
         return cells.numbers()
     except (TypeError, ValueError, OverflowError) as error:
+        if cells.is_text:
+            raise ValueError(if_text) from error
         # scikit-learn expects a TypeError with Python's own words where a cell is no number.
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
@@ -214,12 +216,13 @@ def known_column(cells: Cells, schema: Schema, position: int) -> Column:
             _is_number(category) for category in cells.categories
         ):
             return Column(name, Kind.NUMERIC, _as_numbers(cells))
-        if isinstance(cells, Categories) or cells.is_text:
-            raise ValueError(
-                f"{label} was numeric at fit and now has dtype {cells.dtype}: "
-                "convert it to numbers in the way the fitted data was."
-            )
-        return Column(name, Kind.NUMERIC, _numbers(cells, label))
+        other = (
+            f"{label} was numeric at fit and now has dtype {cells.dtype}: "
+            "convert it to numbers in the way the fitted data was."
+        )
+        if isinstance(cells, Categories):
+            raise ValueError(other)
+        return Column(name, Kind.NUMERIC, _numbers(cells, label, other))
     kind, unknown = schema.kinds[position], schema.unknown
     if kind is Kind.ORDINAL and unknown == "majority":
         unknown = "missing"  # a number after the last would lie above every threshold

@@ -253,8 +253,11 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
     def _next_weights(
         self, weight: HostArray, loss: HostArray, error: float, run: Run
     ) -> HostArray:
-        factor = self._odds(error, run) ** self.learning_rate
-        with np.errstate(over="ignore"):
+        try:
+            factor = self._odds(error, run) ** self.learning_rate
+        except OverflowError:  # of Python's numbers; NumPy's may differ in the last place
+            factor = math.inf
+        with np.errstate(over="ignore", invalid="ignore"):
             return np.where(loss > 0, weight * factor, weight)
 
 

@@ -128,8 +128,8 @@ class AdaBoost(Ensemble):
             weight = self._next_weights(weight, loss, error, run)
             if not np.isfinite(weight).all():
                 warnings.warn(
-                    f"learning_rate={self.learning_rate!r}: weights have become infinite after "
-                    f"{tree + 1} trees, and boosting ends; use a smaller one",
+                    f"Sample weights have reached infinite values after {tree + 1} trees, and "
+                    f"boosting ends; use a smaller value than learning_rate={self.learning_rate!r}",
                     stacklevel=5,
                 )
                 return

@@ -142,7 +142,8 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
         if not hasattr(self, "_members"):  # scikit-learn asks before a fit, too
             raise AttributeError("estimators_ is there after fit")
         # A model from a file has forgotten its seed.
-        return Estimators(self._stem, self._members, getattr(self, "_seed", None))
+        seed = getattr(self, "_seed", None)
+        return Estimators(self._stem, self._members, seed, n_outputs=self._trees_a_round())
 
     @property
     def estimator_(self) -> TreeEstimator:
@@ -217,9 +218,13 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     def _restore_target(self, header: dict[str, Any]) -> None:
         """Take from a file what the ensemble knows of its target and the trees do not."""
 
+    def _trees_a_round(self) -> int:
+        """How many trees make one of n_estimators."""
+        return 1
+
     def _n_steps(self) -> int:
         """How many of n_estimators there are."""
-        return len(self._members)
+        return len(self._members) // self._trees_a_round()
 
     # Steps of a fit.
 

@@ -132,10 +132,12 @@ class Estimators(Sequence[TreeEstimator]):
         members: Sequence[Member],
         seed: int | None,
         numbers: Sequence[int] | None = None,
+        n_outputs: int = 1,
     ) -> None:
         self._stem, self._members = stem, members
         self._seed = seed  # of the ensemble; None where nobody remembers
         self._numbers = range(len(members)) if numbers is None else numbers
+        self._n_outputs = n_outputs  # that have a tree each in a round
 
     def __len__(self) -> int:
         return len(self._members)
@@ -144,7 +146,12 @@ class Estimators(Sequence[TreeEstimator]):
     def __getitem__(self, at: int) -> TreeEstimator: ...
     @overload
     def __getitem__(self, at: slice) -> "Estimators": ...
+    @overload
+    def __getitem__(self, at: tuple[Any, Any]) -> Any: ...
     def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, tuple):  # (round, output), as scikit-learn lists the trees of boosting
+            place = np.arange(len(self)).reshape(-1, self._n_outputs)[at]
+            return np.frompyfunc(self.__getitem__, 1, 1)(place)
         if isinstance(at, slice):
             return Estimators(self._stem, self._members[at], self._seed, self._numbers[at])
         member = self._members[at]

@@ -196,7 +196,7 @@ def _chosen(model: Any, max_trees: int) -> list[Shown]:
     if isinstance(model, TreeEstimator):
         return [Shown(type(model).__name__, model.nodes_)]
     members = model._members
-    n_a_round = len(members) // model._n_steps()
+    n_a_round = model._trees_a_round()
     say = getattr(model, "estimator_weights_", None)
     found = []
     for at in chosen_trees(len(members), max_trees):

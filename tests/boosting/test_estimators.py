@@ -221,6 +221,17 @@ def test_only_groups_of_many_categories_need_more_proof_than_thresholds(n_catego
     assert X.columns[tested] == ("level" if n_categories == 2 else "number")
 
 
+def test_a_tree_is_found_by_its_round_and_output():
+    model = GradientBoostingClassifier(4).fit(*IRIS)
+    trees = [tree.nodes_ for tree in model]
+    assert model.estimators_[2, 1].nodes_ is trees[7]
+    assert model[-1, 0].nodes_ is trees[9]
+    first = model.estimators_[1:3, 0]
+    assert [tree.nodes_ for tree in first] == [trees[3], trees[6]]
+    with pytest.raises(IndexError):
+        model.estimators_[0, 3]
+
+
 @pytest.mark.parametrize("model", [GradientBoostingClassifier(3), GradientBoostingRegressor(3)])
 def test_files_give_the_model_back(tmp_path, model):
     X, y = IRIS

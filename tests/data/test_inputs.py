@@ -756,7 +756,6 @@ def test_categories_are_limited_by_the_codes(n_categories, declared):
 
 STRINGS = [
     np.array([[1, "b"]], dtype=object),
-    np.array([[1.0, "2.5"]], dtype=object),
     np.array([["a", "b"]]),
     np.array([["a", "b"]], dtype="S1"),
     np.array([["a", "b"]], dtype=np.dtypes.StringDType()),
@@ -766,9 +765,7 @@ STRINGS = [
 
 @pytest.mark.parametrize("X", STRINGS)
 def test_strings_in_arrays_are_refused(X):
-    match = (
-        r"Column 'x[01]' \(position [01]\) of dtype .* holds strings: .*category.*OrdinalEncoder"
-    )
+    match = r"Column 'x[01]' \(position [01]\) of dtype .* holds strings .*category.*OrdinalEncoder"
     with pytest.raises(ValueError, match=match):
         read_table(X)
 
@@ -776,7 +773,7 @@ def test_strings_in_arrays_are_refused(X):
 @pytest.mark.parametrize("dtype", [object, "str", "string"])
 def test_strings_in_pandas_are_refused(dtype):
     X = pd.DataFrame({"n": [1, 2], "color": pd.Series(["a", None], dtype=dtype)})
-    match = r"Column 'color' \(position 1\) of dtype \w+ holds strings: .*category.*OrdinalEncoder"
+    match = r"Column 'color' \(position 1\) of dtype \w+ holds strings .*category.*OrdinalEncoder"
     with pytest.raises(ValueError, match=match):
         read_table(X)
 
@@ -785,9 +782,41 @@ def test_strings_in_pandas_are_refused(dtype):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_strings_not_flagged_are_refused(library, flagged):
     X = frame_of(library, {"n": [1, 2], "color": ["a", None]})
-    match = r"Column 'color' \(position 1\) of dtype \S+ holds strings: .*category.*OrdinalEncoder"
+    match = r"Column 'color' \(position 1\) of dtype \S+ holds strings .*category.*OrdinalEncoder"
     with pytest.raises(ValueError, match=match):
         read_table(X, categorical_features=flagged)
+
+
+NUMBERS_AS_TEXT = [
+    pd.DataFrame({"a": pd.Series(["1", None, "-2.5e3"], dtype=object)}),
+    pd.DataFrame({"a": pd.Series(["1", None, "-2.5e3"], dtype="str")}),
+    pd.DataFrame({"a": pd.Series(["1", None, "-2.5e3"], dtype="string")}),
+    pl.DataFrame({"a": ["1", None, "-2.5e3"]}),
+    pa.table({"a": ["1", None, "-2.5e3"]}),
+    np.array([[1.0], [None], ["-2.5e3"]], dtype=object),
+    np.array([["1"], ["nan"], ["-2.5e3"]]),
+    np.array([["1"], ["nan"], ["-2.5e3"]], dtype="S6"),
+]
+
+
+@pytest.mark.parametrize("X", NUMBERS_AS_TEXT)
+def test_text_that_is_numbers_becomes_numbers_with_a_warning_at_fit(X):
+    with pytest.warns(UserWarning, match=r"Column '\w+' \(position 0\): text .* is taken for num"):
+        column = only_column(X)
+    assert column.kind is Kind.NUMERIC
+    assert_array_equal(column.values, np.array([1.0, NAN, -2500.0]), strict=True)
+    schema = fitted(pd.DataFrame({"a": [1.0]}))
+    assert_array_equal(only_column(X, like=schema).values, column.values, strict=True)
+
+
+def test_text_that_is_numbers_stays_text_where_it_is_listed_as_categories():
+    assert only_column([["10"], ["9"]], categorical_features=[0]).categories == ("10", "9")
+
+
+def test_one_warning_tells_of_all_columns_of_numbers_as_text():
+    with pytest.warns(UserWarning, match=r"^Column 'x0' \(position 0\) and 2 more: text") as told:
+        read_table([["1", "2", "3"]])
+    assert len(told) == 1
 
 
 DAY = datetime.datetime(2020, 1, 1)

@@ -193,6 +193,18 @@ def test_a_perfect_tree_ends_the_boosting():
     assert exact.predict([[0], [1]]).tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("learning_rate", [23.0, 400.0])
+def test_weights_that_become_infinite_end_the_boosting(learning_rate):
+    """At 400 the factor of one tree alone is more than a float can hold."""
+    X, y = load_iris(return_X_y=True)
+    model = AdaBoostClassifier(n_estimators=30, learning_rate=learning_rate)
+    with pytest.warns(UserWarning, match="Sample weights have reached infinite values after"):
+        model.fit(X, y)
+    assert len(model) < 30
+    assert np.isfinite(model.estimator_weights_).all()
+    assert np.isfinite(model.decision_function(X)).all()
+
+
 def test_a_first_tree_no_better_than_chance_is_refused():
     X, y = [[0], [0], [0], [0]], [0, 1, 0, 1]
     with pytest.raises(ValueError, match="estimator: the first tree is not better than chance"):
