@@ -13,6 +13,7 @@ below 1, we are quicker. `--clock cpu` compares processor time of all threads, n
 import argparse
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -227,6 +228,8 @@ def start_anew(
 ) -> Seconds:
     """Seconds of new processes, from the first import to the end of each verb."""
     best: Seconds = {name: dict.fromkeys(VERBS, float("inf")) for name in models}
+    # Peers are installed with their bytecode, so ours has to be kept as well.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.npz"
         np.savez(path, X=table[0], y=table[1], new=table[2])
@@ -235,7 +238,8 @@ def start_anew(
                 command = [sys.executable, __file__, "--child", case, name, str(path)]
                 command += ["--clock", options.clock]
                 command += [] if options.jobs is None else ["--jobs", str(options.jobs)]
-                said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                ran = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+                said = ran.stdout
                 for verb, seconds in json.loads(said.splitlines()[-1]).items():
                     best[name][verb] = min(best[name][verb], seconds if turn else float("inf"))
     return best

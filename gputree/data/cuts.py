@@ -137,10 +137,18 @@ def _cuts_of_values(
     value: HostArray, weight: HostArray, max_bins: int
 ) -> tuple[HostArray, HostArray]:
     """The values on both sides of each cut of a feature of which all values are known."""
-    if len(value) > max_bins:
-        return CutSearch.of_values(value, weight, max_bins).neighbours()
     value = value + 0.0  # -0.0 and 0.0 are one value
-    return value[:-1], value[1:]
+    if len(value) <= max_bins:
+        return value[:-1], value[1:]
+    reached = np.cumsum(weight)
+    return _around(value, np.searchsorted(reached, quantile_ranks(int(reached[-1]), max_bins)))
+
+
+def _around(value: HostArray, at: HostArray) -> tuple[HostArray, HostArray]:
+    """The values on both sides of cuts that lie behind values at some places, each but the last."""
+    at = distinct_of(at)
+    at = at[at + 1 < len(value)]
+    return value[at], value[at + 1]
 
 
 def _feature_bins(
@@ -182,15 +190,6 @@ class CutSearch:
         self.first = first  # the first fine bucket of each bucket that holds values
         self.held = weight  # in each of them
         self.reached = np.cumsum(weight)  # up to the end of each of them
-
-    @classmethod
-    def of_values(cls, value: HostArray, weight: HostArray, max_bins: int) -> "CutSearch":
-        """A plan that knows every value, as if all were in one bucket."""
-        in_use = np.zeros(min(1, len(value)), np.int64)
-        plan = cls(in_use, weight.sum(keepdims=True)[: len(in_use)], max_bins)
-        plan.needed = in_use
-        plan.learn(value, weight)
-        return plan
 
     @cached_property
     def ranks(self) -> HostArray:
@@ -252,9 +251,7 @@ class CutSearch:
         """The values on both sides of each cut."""
         if len(self.needed) == len(self.first) and len(self.value) <= self.max_bins:
             return self.value[:-1], self.value[1:]
-        at = distinct_of(self._at_ranks())
-        at = at[at + 1 < len(self.value)]
-        return self.value[at], self.value[at + 1]
+        return _around(self.value, self._at_ranks())
 
     def _at_ranks(self) -> HostArray:
         """The first value up to which each rank's weight is reached."""

@@ -9,7 +9,6 @@ from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
-from gputree.explain.shap import attributed, background_table, expected_sum, for_many_nodes
 from gputree.tree.stack import Stack
 
 
@@ -28,6 +27,8 @@ class Explainable:
         A number for a regression with one output, (n_outputs,) or (n_classes,) otherwise. Goes
         with `shap_values(X)`; with a background it is the mean prediction of the background.
         """
+        from gputree.explain.shap import expected_sum
+
         check_is_fitted(self)
         stack, start = self._added_up()
         expected = start + expected_sum(stack)
@@ -67,6 +68,8 @@ class Explainable:
         >>> tree.shap_values([[1, 1]], method="interventional", background=[[0, 0]]).tolist()
         [[5.0, 1.0]]
         """
+        from gputree.explain.shap import attributed, background_table, for_many_nodes
+
         check_is_fitted(self)
         table = read_table(self._checked(X), like=self.schema_)
         if background is not None:

@@ -1,20 +1,19 @@
 """Estimators whose trees can be read: as text, as a drawing, as rules."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
-from gputree.rules.from_tree import rules_of
-from gputree.rules.rule_set import RuleSet
-from gputree.tree.colours import node_colours
-from gputree.tree.describe import Answers, Boxes, Branches
-from gputree.tree.export import tree_text
-from gputree.tree.graphviz import tree_dot
 from gputree.tree.tree import Tree
+
+# What describes trees is imported where it is asked for: most processes fit and predict.
+if TYPE_CHECKING:
+    from gputree.rules.rule_set import RuleSet
+    from gputree.tree.describe import Boxes
 
 
 class Readable(BaseEstimator):
@@ -45,6 +44,8 @@ class Readable(BaseEstimator):
         petal length (cm) <= 2.45: class 0 (50 rows, 100.0%)
         petal length (cm) >  2.45: class 1 (100 rows, 50.0%)
         """
+        from gputree.tree.export import tree_text
+
         boxes = self._boxes(feature_names, class_names, max_depth, decimals)
         branches = boxes.branches
         return tree_text(
@@ -70,6 +71,8 @@ class Readable(BaseEstimator):
         impurity: bool = False,
     ) -> str | None:
         """The tree in the DOT language; `gputree.export_graphviz` explains the parameters."""
+        from gputree.tree.graphviz import tree_dot
+
         boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
         source = tree_dot(boxes, self._colours(filled))
         if out_file is None:
@@ -100,7 +103,7 @@ class Readable(BaseEstimator):
         boxes = self._boxes(feature_names, class_names, max_depth, decimals, impurity)
         return draw(boxes, self._colours(filled), ax=ax, fontsize=fontsize)
 
-    def to_rules(self, X: Any = None, y: Any = None) -> RuleSet:
+    def to_rules(self, X: Any = None, y: Any = None) -> "RuleSet":
         """A rule a leaf of a classifier, in the order of `export_text`.
 
         The branches on the way to a leaf are put together column by column. A missing value meets
@@ -120,6 +123,8 @@ class Readable(BaseEstimator):
         IF x0 > 1.50 AND x0 <= 2.50 THEN b (1 row, 100.0%)
         IF x0 > 2.50 THEN a (1 row, 100.0%)
         """
+        from gputree.rules.from_tree import rules_of
+
         check_is_fitted(self)
         if not hasattr(self, "classes_"):
             raise TypeError("rules answer with classes, and a regression has none")
@@ -145,8 +150,10 @@ class Readable(BaseEstimator):
         max_depth: int | None,
         decimals: int,
         impurity: bool = False,
-    ) -> Boxes:
+    ) -> "Boxes":
         """The tree in words."""
+        from gputree.tree.describe import Answers, Boxes, Branches
+
         check_is_fitted(self)
         parameters.whole("max_depth", max_depth, 0, or_none=True)
         parameters.whole("decimals", decimals, 0)
@@ -161,4 +168,6 @@ class Readable(BaseEstimator):
         return Boxes(branches, Answers(self.nodes_, classes), max_depth, impurity)
 
     def _colours(self, filled: bool) -> list[str] | None:
+        from gputree.tree.colours import node_colours
+
         return node_colours(self.nodes_, is_classes=hasattr(self, "classes_")) if filled else None

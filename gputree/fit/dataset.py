@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
@@ -19,14 +19,16 @@ from gputree.data.cuts import bin_table, checked_bins, code_table
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.schema import Schema
-from gputree.data.stream import Stream
-from gputree.data.stream_codes import StreamReader, code_stream, encode
 from gputree.data.table import Table
 from gputree.data.target import whole_weights
 from gputree.data.weightless import Weightless
 from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
-from gputree.files.many import Paths, check_formats, open_files
+
+# Files are read by modules that most processes do not need.
+if TYPE_CHECKING:
+    from gputree.data.stream import Stream
+    from gputree.files.many import Paths
 
 CHUNK_BYTES = 2**25
 
@@ -139,7 +141,7 @@ class Dataset:
     @classmethod
     def from_file(
         cls,
-        path: Paths,
+        path: "Paths",
         target: str | Sequence[str] | None = None,
         *,
         weight: str | None = None,
@@ -203,6 +205,10 @@ class Dataset:
         >>> DecisionTreeClassifier().fit(data).get_n_leaves()
         2
         """
+        from gputree.data.stream import Stream
+        from gputree.data.stream_codes import StreamReader, code_stream
+        from gputree.files.many import open_files
+
         max_bins = checked_bins(max_bins)
         if max_bytes < 1:
             raise ValueError(f"max_bytes={max_bytes}: at least 1 is needed")
@@ -226,14 +232,18 @@ class Dataset:
         return self
 
     @classmethod
-    def from_csv(cls, path: Paths, target: Any = None, **options: Any) -> Self:
+    def from_csv(cls, path: "Paths", target: Any = None, **options: Any) -> Self:
         """Read CSV or TSV in chunks; see `from_file`, which has the same parameters."""
+        from gputree.files.many import check_formats
+
         check_formats(path, ("csv", "tsv"), "from_csv")
         return cls.from_file(path, target, **options)
 
     @classmethod
-    def from_parquet(cls, path: Paths, target: Any = None, **options: Any) -> Self:
+    def from_parquet(cls, path: "Paths", target: Any = None, **options: Any) -> Self:
         """Read Parquet in chunks; see `from_file`, which has the same parameters."""
+        from gputree.files.many import check_formats
+
         check_formats(path, ("parquet",), "from_parquet")
         return cls.from_file(path, target, **options)
 
@@ -264,6 +274,8 @@ class Dataset:
 
     def take(self, columns: HostArray) -> Self:
         """The same rows with some of the columns, coded by the cuts that there are."""
+        from gputree.data.stream_codes import encode
+
         other = copy.copy(self)
         chosen = columns.tolist()
         other.bins = Bins(tuple(self.bins.features[at] for at in chosen))

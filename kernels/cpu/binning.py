@@ -271,18 +271,21 @@ def search_codes(block, cut, first_cut, missing_code, code):
 
     The cuts of a column begin at `first_cut`, which has one entry more.
     """
+    values, below = np.empty(CHUNK_ROWS), np.empty(CHUNK_ROWS, np.int64)
     for column in range(block.shape[1]):
-        begin, end = first_cut[column], first_cut[column + 1]
-        for row in range(block.shape[0]):
-            value = np.float64(block[row, column])
-            if value != value:
-                code[column, row] = missing_code[column]
-                continue
-            low, high = begin, end
-            while low < high:
-                middle = (low + high) // 2
-                if cut[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            code[column, row] = low - begin
+        cuts = cut[first_cut[column] : first_cut[column + 1]]
+        for begin in range(0, block.shape[0], CHUNK_ROWS):
+            n = min(CHUNK_ROWS, block.shape[0] - begin)
+            for i in range(n):
+                values[i], below[i] = block[begin + i, column], 0
+            # Rows take each step together, without a branch, which could not be predicted.
+            n_left = cuts.shape[0]
+            while n_left > 0:
+                half = (n_left + 1) // 2
+                for i in range(n):
+                    is_above = cuts[np.uint64(below[i] + half - 1)] < values[i]
+                    below[i] += half if is_above else 0
+                n_left -= half
+            for i in range(n):
+                is_known = values[i] == values[i]
+                code[column, begin + i] = below[i] if is_known else missing_code[column]

@@ -20,7 +20,13 @@ from gputree.kernels.cpu.grow_categories import (
     try_categories,
 )
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.in_order import (
+    EXACT_ROWS,
+    goes_in_order,
+    make_desk,
+    search_in_order,
+)
+from gputree.kernels.cpu.jit import kernel, step
 from gputree.kernels.cpu.sampling import draw, mix
 from gputree.kernels.cpu.split import (
     WORD_BITS,
@@ -29,6 +35,7 @@ from gputree.kernels.cpu.split import (
     list_codes,
     list_present,
     measure,
+    sort_first,
     weight_at,
 )
 from gputree.kernels.cpu.winner import (
@@ -64,7 +71,7 @@ def enlarged(array, n):
     return larger
 
 
-@kernel
+@step
 def has_span(first, n, row, point):
     """Whether the targets of some rows differ."""
     for output in range(point.shape[0]):
@@ -74,7 +81,7 @@ def has_span(first, n, row, point):
     return False
 
 
-@kernel
+@step
 def try_words(
     feature, codes, at, word, n, n_codes, n_values, own, ridge, least, times, near, bits, cells,
     seen, scratch, best, left,
@@ -124,7 +131,7 @@ def try_words(
     return lost & words.LOWER
 
 
-@kernel
+@step
 def try_cells(
     feature, codes, at, n, channel, amount, values, is_weighted, n_codes, n_values, total_real,
     weight, n_rows, shape, rules, unit, near, every, bits, cells, seen, running, best, left,
@@ -165,7 +172,7 @@ def try_cells(
     return lost
 
 
-@kernel
+@step
 def sort_out(
     first, n, codes, at, split_code, missing_code, missing_left, side_of, row, other, word, spot
 ):  # fmt: skip
@@ -256,6 +263,7 @@ def grow(
     fetched, channel = np.empty(n_fetched, np.uint32), np.zeros(n_fetched, np.uint32)
     amount = np.ones(n_fetched, np.int64)
     values = np.empty((value.shape[0], n_fetched), np.int64)
+    only_value = values[0] if values.shape[0] > 0 else amount
     every = np.arange(LISTED_ROWS).astype(np.uint32)
     number, turn = np.empty(n_features, np.uint64), np.arange(n_features)
     other = np.empty((n_all, 3), np.int64)
@@ -271,6 +279,11 @@ def grow(
             make_room(most, width, n_scored), np.empty(2 * most, np.int64), np.arange(most),
             np.empty((most, 2), np.int64), np.zeros(2, np.int64),
         )  # fmt: skip
+    is_in_order = not is_packed and goes_in_order(shape, rules, is_weighted)
+    n_in_order = (EXACT_ROWS if is_classes else n_all) if is_in_order else 0
+    desk = make_desk(min(n_in_order, n_all), most)
+    # The two ways to part two rows that weigh 1 are worth the same.
+    is_alike = is_in_order and categories is None
     drawn_room = room_for(n_features if edges is not None else 0, n_channels)
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
 
@@ -317,7 +330,7 @@ def grow(
                 draw(keys[here, 0], n_features, n_features, number, turn)
             elif n_drawn < n_features:
                 draw(keys[here, 0], n_features, n_drawn, number, turn)
-                turn[:n_drawn].sort()
+                sort_first(turn, n_drawn)
             forget(best, left)
             if edges is not None:
                 lost_weight, value_drawn = search_drawn(
@@ -327,6 +340,8 @@ def grow(
                 )  # fmt: skip
             n_searched = n_features if edges is None else 0
             for t in range(n_searched):
+                if n == 2 and is_alike and best[SCORE] > -np.inf:
+                    break
                 feature = t
                 if n_drawn < n_features:
                     if t >= n_drawn and best[SCORE] > -np.inf:
@@ -355,7 +370,10 @@ def grow(
                         n_values[feature], own, rules[3], least, times, near, bits, cells, seen,
                         scratch, best, left,
                     )  # fmt: skip
-                else:
+                elif n > n_in_order or not search_in_order(
+                    feature, table[feature], at, n, channel, only_value, n_codes[feature],
+                    n_values[feature], own, is_classes, least, running, desk, best, left,
+                ):  # fmt: skip
                     lost = try_cells(
                         feature, table[feature], at, n, channel, amount, values, is_weighted,
                         n_codes[feature], n_values[feature], total_real, node_weight, node_rows,

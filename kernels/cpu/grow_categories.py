@@ -5,14 +5,14 @@ import numpy as np
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.groups import divide_categories
 from gputree.kernels.cpu.histogram import add_rows
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import step
 from gputree.kernels.cpu.split import clear, list_codes, list_present, weight_at
 from gputree.kernels.cpu.winner import crown_groups
 
 LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking at all
 
 
-@kernel
+@step
 def sum_categories(
     codes, at, n, n_codes, word, channel, amount, values, is_weighted, shape, near, every, bits,
     cells, seen,
@@ -43,7 +43,7 @@ def sum_categories(
     return words.list_words(cells, n_codes, seen)
 
 
-@kernel
+@step
 def may_divide(feature, n, n_codes, by_rows, categories):
     """Whether a feature is nominal, and a node of `n` rows may have a category with rows enough.
 
@@ -54,7 +54,7 @@ def may_divide(feature, n, n_codes, by_rows, categories):
     return is_nominal[feature] and (is_large or n_codes[feature] > n_categories[feature])
 
 
-@kernel
+@step
 def unpack(cells, seen, n_seen, is_classes, sums):
     """The words of codes as two channels: both classes, or weight and sum."""
     for i in range(n_seen):
@@ -63,7 +63,7 @@ def unpack(cells, seen, n_seen, is_classes, sums):
         sums[2 * i + 1] = upper
 
 
-@kernel
+@step
 def try_categories(
     feature, categories, own, cells, seen, n_seen, is_packed, shape, rules, unit, spare,
     best, left,
@@ -113,7 +113,7 @@ def try_categories(
     return lost
 
 
-@kernel
+@step
 def set_sides(won, n_won, side_of):
     """The slots of the categories that a node has."""
     for i in range(n_won):

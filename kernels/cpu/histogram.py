@@ -7,7 +7,7 @@ smaller nodes are summed one by one, from codes laid out node by node.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import kernel, step
 
 
 @kernel
@@ -174,7 +174,7 @@ def count_four(row, cell, code, feature, offset, n_channels, cells):
         cells[(base3 + np.uint64(codes3[at])) * width + own] += 1
 
 
-@kernel
+@step
 def fetch(first, n, order, label, value, weight, row, channel, amount, values):
     """The row numbers, classes, weights and values of `n` rows, put side by side."""
     for i in range(n):
@@ -190,7 +190,7 @@ def fetch(first, n, order, label, value, weight, row, channel, amount, values):
             values[output, i] = value[output, row[i]]
 
 
-@kernel
+@step
 def add_rows(cells, base, codes, n, row, channel, amount, values, is_weighted, n_channels):
     """Add fetched rows to the sums of one feature, which begin at cells[base].
 

@@ -12,19 +12,29 @@ from numba.core.runtime.nrt import rtsys
 from gputree.kernels.undisturbed import undisturbed
 
 
-def kernel(function):
+def kernel(function, *, makes_arrays=True):
     """Compile on first use and keep the machine code on disk, where a disk can be written to.
 
     Kernels run without the interpreter lock. Nothing is fused or reordered (no fastmath): the bits
     of a score are part of the contract.
     """
-    compiled = njit(nogil=True, error_model="numpy")(function)
+    # Said in either case: a function that does not say so does what its caller does.
+    compiled = njit(nogil=True, error_model="numpy", _nrt=makes_arrays)(function)
     if config.DISABLE_JIT:
         return compiled
     with suppress(RuntimeError):  # no place for it: a read-only installation, no home folder
         compiled._cache = Cache(function)
     compiled.compile = undisturbed(compiled.compile)  # which loads what is kept, too
     return compiled
+
+
+def step(function):
+    """A kernel that other kernels call, and that makes no arrays itself.
+
+    Its arrays live as long as the caller's, so that nobody has to count who refers to them. To
+    count takes longer than to search a node of a few rows.
+    """
+    return kernel(function, makes_arrays=False)
 
 
 class Cache(FunctionCache):

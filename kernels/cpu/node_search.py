@@ -8,9 +8,9 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import kernel, step
 from gputree.kernels.cpu.sampling import draw
-from gputree.kernels.cpu.split import list_codes
+from gputree.kernels.cpu.split import list_codes, sort_first
 from gputree.kernels.cpu.winner import (
     CODE,
     FEATURE,
@@ -55,7 +55,7 @@ def tally(row, word, code, offset, is_counted, cells, counts):
             number[at] += 1
 
 
-@kernel
+@step
 def take_away(cells, counts, is_counted, less, fewer):
     """The sums of a node without those of one of its children."""
     for i in range(cells.shape[0]):
@@ -68,7 +68,7 @@ def take_away(cells, counts, is_counted, less, fewer):
 # Splits.
 
 
-@kernel
+@step
 def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, scratch, best, left):
     """Try every split of a feature none of whose values is missing in the node.
 
@@ -96,7 +96,7 @@ def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, sc
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
 
 
-@kernel
+@step
 def try_seen(
     feature, cells, counts, seen, n_seen, missing_code, total, n_rows, rules, prefix, which,
     scratch, best, left,
@@ -130,7 +130,7 @@ def try_seen(
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
 
 
-@kernel
+@step
 def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best, left):
     """Try the splits of a feature by its sums in a node; returns the weight of missing values."""
     seen, prefix, which, scratch = room[0], room[1], room[2], room[3]
@@ -148,7 +148,7 @@ def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best,
     return lost & LOWER
 
 
-@kernel
+@step
 def sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells):
     """List the codes of some rows, and add up words where there are several; returns how many."""
     for i in range(n):
@@ -160,7 +160,7 @@ def sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells):
     return n_seen
 
 
-@kernel
+@step
 def try_rows(
     feature, row, word, n, codes, n_codes, n_values, total, rules, room, near, bits, cells, counts,
     best, left,
@@ -192,7 +192,7 @@ def try_rows(
     return lost
 
 
-@kernel
+@step
 def try_nominal(
     own, feature, row, word, table, categories, rules, hist, numbers, desk, best, left, listed
 ):  # fmt: skip
@@ -245,7 +245,7 @@ def try_nominal(
     return lost & LOWER
 
 
-@kernel
+@step
 def search(
     own, key, row, word, table, columns, categories, n_drawn, rules, hist, numbers, desk, best,
     left, listed,
@@ -266,7 +266,7 @@ def search(
     total = own[WEIGHT:PLACE]
     if n_drawn < n_features:
         draw(key, n_features, n_features, number, turn)
-        turn[:n_drawn].sort()
+        sort_first(turn, n_drawn)
     forget(best, left)
     own[LOST] = 0
     for t in range(n_features):

@@ -9,7 +9,7 @@ from numba import njit
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import kernel, step
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
@@ -44,7 +44,7 @@ for _bit in range(WORD_BITS):
     BIT_NUMBER[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
-@kernel
+@step
 def weight_at(cells, at, is_classes, n_scored):
     """The weight of the sums whose first channel is `cells[at]`."""
     if not is_classes:
@@ -55,7 +55,7 @@ def weight_at(cells, at, is_classes, n_scored):
     return weight
 
 
-@kernel
+@step
 def rows_at(cells, at, shape):
     """The row count of the sums whose first channel is `cells[at]`."""
     is_classes, n_scored, counts_rows, n_channels = shape
@@ -64,10 +64,10 @@ def rows_at(cells, at, shape):
     return weight_at(cells, at, is_classes, n_scored)
 
 
-def _make_consider(two_way_score):
+def _make_consider(two_way_score, **options):
     """The search of one feature by a score; see `consider`."""
 
-    @njit(nogil=True, error_model="numpy")
+    @njit(nogil=True, error_model="numpy", **options)
     def considered(
         feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
         shape, rules, unit, best, left,
@@ -127,11 +127,11 @@ def _make_consider(two_way_score):
 
 # A call by address in a loop would keep the compiler from moving anything out of it, so criteria of
 # users have a loop of their own.
-_consider = _make_consider(two_way)
+_consider = _make_consider(two_way, _nrt=False)
 _consider_of_user = _make_consider(two_way_of_user)
 
 
-@kernel
+@step
 def consider(
     feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows, shape,
     rules, unit, best, left,
@@ -152,7 +152,7 @@ def consider(
     return _consider(*given)
 
 
-@kernel
+@step
 def measure(total, shape, unit, total_real):
     """Weight and rows of a node; its scored sums go to `total_real`."""
     is_classes, n_scored = shape[0], shape[1]
@@ -162,7 +162,7 @@ def measure(total, shape, unit, total_real):
     return weight_at(total, 0, is_classes, n_scored), rows_at(total, 0, shape)
 
 
-@kernel
+@step
 def are_two_classes(shape, rules, weight):
     """Whether the quick search gives what the general one does."""
     is_classes, n_scored, counts_rows, _ = shape
@@ -170,7 +170,7 @@ def are_two_classes(shape, rules, weight):
     return is_pair and rules[0] == BETWEEN and weight <= EXACT_WEIGHT
 
 
-@kernel
+@step
 def settle(node, best, left, total, missing_weight, shape, score, winner, left_sums):
     """Write a node's winner; `missing_weight` is that of the winning feature in the node."""
     score[node] = best[SCORE]
@@ -185,7 +185,7 @@ def settle(node, best, left, total, missing_weight, shape, score, winner, left_s
         winner[node, 3] = larger_child(rows_at(left, 0, shape), rows_at(total, 0, shape))
 
 
-@kernel
+@step
 def feature_at(turn, is_ordered, rank, node, n_drawn, is_found):
     """The feature to try at some turn, -1 to skip it; `rank` is empty where all are tried.
 
@@ -276,13 +276,19 @@ def search_hist(
 
 
 @kernel
+def sort_first(numbers, n):
+    """Sort some numbers, which asks for memory."""
+    numbers[:n].sort()
+
+
+@step
 def list_codes(codes, n, n_codes, words, seen):
     """The different codes of some rows in ascending order; returns how many there are."""
     n_words = (n_codes + WORD_BITS - 1) // WORD_BITS
     if n_words > NARROW_WORDS:
         for i in range(n):
             seen[i] = codes[i]
-        seen[:n].sort()
+        sort_first(seen, n)
         n_seen = 0
         for i in range(n):
             if i == 0 or seen[i] != seen[n_seen - 1]:
@@ -304,7 +310,7 @@ def list_codes(codes, n, n_codes, words, seen):
     return n_seen
 
 
-@kernel
+@step
 def clear(cells, seen, n_seen, n_channels):
     """Undo what one feature wrote."""
     for i in range(n_seen):
@@ -313,7 +319,7 @@ def clear(cells, seen, n_seen, n_channels):
             cells[at + c] = 0
 
 
-@kernel
+@step
 def fetch_codes(code, by_row, spot, n, row, local):
     """The codes of some rows, put side by side for each feature; by row where so laid out."""
     if spot.shape[0] == 0:

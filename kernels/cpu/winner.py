@@ -3,7 +3,7 @@
 import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import step
 
 # A candidate whose score is below the best one's by more than this share cannot win, not even
 # after both are trimmed; it is refused without a division.
@@ -16,7 +16,7 @@ N_ENTRIES = 6
 apart, room, trim, penalty = SCALAR.apart, SCALAR.room, SCALAR.trim, SCALAR.penalty
 
 
-@kernel
+@step
 def forget(best, left):
     """No winner yet."""
     best[TRIMMED] = -np.inf
@@ -28,7 +28,7 @@ def forget(best, left):
     left[:] = 0
 
 
-@kernel
+@step
 def crown(best, score, feature, code, next_code, side):
     """Make a candidate the winner."""
     best[TRIMMED] = trim(score)
@@ -39,7 +39,7 @@ def crown(best, score, feature, code, next_code, side):
     best[SIDE] = side
 
 
-@kernel
+@step
 def crown_groups(score, feature, missing_slot, ridge, total, ridge_of_others, best):
     """Make the best two groups of categories the winner if they are; returns whether they are.
 
@@ -56,7 +56,7 @@ def crown_groups(score, feature, missing_slot, ridge, total, ridge_of_others, be
     return True
 
 
-@kernel
+@step
 def larger_child(part, whole):
     """The child with more of a node; child 1 if both are equal. Child 0 has `part`.
 
@@ -65,7 +65,7 @@ def larger_child(part, whole):
     return 1 if part <= whole - part else 0
 
 
-@kernel
+@step
 def best_candidate(n, part, steep, weight, total, ridge, least, times, best, scores):
     """The candidate that beats `best`, or -1: the squared distance of means in one channel.
 
@@ -78,6 +78,12 @@ def best_candidate(n, part, steep, weight, total, ridge, least, times, best, sco
         own = part[i] + ridge
         distance = apart(steep[i], total, own, whole)
         scores[i] = times * (distance * distance / room(own, whole))
+    return best_of(n, part, weight, least, best, scores)
+
+
+@step
+def best_of(n, part, weight, least, best, scores):
+    """The candidate that beats `best` and leaves both children weight enough, or -1."""
     winner = -1
     trimmed_best = best[TRIMMED]
     floor = best[SCORE] * CLEARLY_LESS

@@ -7,7 +7,7 @@ like numbers. The winners are those of the general search.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import kernel, step
 from gputree.kernels.cpu.split import (
     WORD_BITS,
     feature_at,
@@ -202,7 +202,7 @@ def gather(begin, end, summed, feature, start, n_rows, order, word, code, hist, 
                 own[codes[order[j]]] += word[order[j]]
 
 
-@kernel
+@step
 def list_words(cells, n_codes, seen):
     """The codes that have a weight, in order; returns how many."""
     n_seen = 0
@@ -213,14 +213,14 @@ def list_words(cells, n_codes, seen):
     return n_seen
 
 
-@kernel
+@step
 def keep(left, curved, steep):
     """Remember the sums of the winner's left child."""
     left[0] = np.int64(curved)
     left[1] = np.int64(steep)
 
 
-@kernel
+@step
 def consider_codes(feature, cells, base, n_values, total, ridge, least, times, scratch, best, left):
     """Try every split of one feature of one node, none of whose values is missing.
 
@@ -243,7 +243,7 @@ def consider_codes(feature, cells, base, n_values, total, ridge, least, times, s
         keep(left, part[i], gradient[i])
 
 
-@kernel
+@step
 def consider_seen(
     feature, cells, base, seen, n_seen, lost, total, ridge, least, times, scratch, best, left
 ):  # fmt: skip
@@ -273,7 +273,7 @@ def consider_seen(
         keep(left, part[i], gradient[i])
 
 
-@kernel
+@step
 def choose(first, last, prefix, total, ridge, least, scratch, best):
     """The candidate that beats `best`, or -1; prefix[first:last] are words of left children."""
     prefix, part, gradient = prefix[first:last], scratch[0, first:last], scratch[1, first:last]
@@ -287,7 +287,7 @@ def choose(first, last, prefix, total, ridge, least, scratch, best):
     return found + first if found >= 0 else -1
 
 
-@kernel
+@step
 def try_ordered(feature, cells, n_values, total, ridge, least, seen, scratch, best, left):
     """Try the thresholds of a feature by its sums; returns the weight of missing values."""
     lost = cells[n_values] if cells.shape[0] > n_values else np.int64(0)

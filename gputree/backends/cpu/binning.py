@@ -141,8 +141,9 @@ def _all_values(block: HostArray) -> list[tuple[HostArray, HostArray]]:
     has_values = n_values > 0
     last_known = np.arange(len(ordered)) * ordered.shape[1] + n_known
     end[bound[has_values] - 1] = last_known[has_values]
-    each = (np.split(array, bound[:-1]) for array in (value, end - at))
-    return list(zip(*each, strict=True))
+    weight = end - at
+    places = pairwise([0, *bound.tolist()])
+    return [(value[first:last], weight[first:last]) for first, last in places]
 
 
 def _weighted_values(line: HostArray, weight: HostArray) -> tuple[HostArray, HostArray]:
