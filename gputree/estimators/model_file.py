@@ -101,10 +101,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> gputree.load(path).predict([[1]])
     array(['yes'], dtype='<U3')
     """
-    return from_bytes(store.read(path), repr(os.fspath(path)))
+    with open(os.fsdecode(path), "rb") as file:
+        # A pipe cannot be read twice.
+        data = file if file.seekable() else file.read()
+        return from_bytes(data, repr(os.fspath(path)))
 
 
-def from_bytes(data: bytes, source: str) -> Any:
+def from_bytes(data: store.Packed, source: str) -> Any:
     """The model of a file's content; `source` says where it comes from."""
     header, arrays = store.unpack(data)
     return restored(store.version_of(data), header, arrays, source)
