@@ -11,13 +11,13 @@ from gputree.errors import ModelFileError
 from gputree.estimators import model_file
 from gputree.estimators.base import TreeEstimator
 from gputree.tree import joined
-from gputree.tree.store import Stored
+from gputree.tree.store import ArrayOrParts
 
 if TYPE_CHECKING:
     from gputree.ensembles.base import Ensemble
 
 
-def arrays_of(ensemble: "Ensemble") -> dict[str, Stored]:
+def arrays_of(ensemble: "Ensemble") -> dict[str, ArrayOrParts]:
     """The arrays of a model; those of its trees in parts."""
     trees = [_arrays_of(member) for member in ensemble._members]
     return {**joined.in_parts(trees), **ensemble._extras()}

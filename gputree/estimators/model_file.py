@@ -4,8 +4,9 @@ import math
 import numbers
 import os
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -102,15 +103,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     array(['yes'], dtype='<U3')
     """
     with open(os.fsdecode(path), "rb") as file:
-        # A pipe cannot be read twice.
-        data = file if file.seekable() else file.read()
-        return from_bytes(data, repr(os.fspath(path)))
+        source = repr(os.fspath(path))
+        if file.seekable():
+            return from_file(file, source)
+        return from_bytes(file.read(), source)  # a pipe cannot be read twice
 
 
-def from_bytes(data: store.Packed, source: str) -> Any:
+def from_bytes(data: bytes, source: str) -> Any:
     """The model of a file's content; `source` says where it comes from."""
-    header, arrays = store.unpack(data)
-    return restored(store.version_of(data), header, arrays, source)
+    return from_file(BytesIO(data), source)
+
+
+def from_file(file: BinaryIO, source: str) -> Any:
+    """The model of an open file at its beginning."""
+    header, arrays = store.read(file)
+    file.seek(0)
+    version = store.version_of(file.read(store.PREFIX.size))
+    return restored(version, header, arrays, source)
 
 
 def restored(version: int, header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.dtypes import HostArray
 from gputree.estimators import model_file
 from gputree.tree import store
-from gputree.tree.store import Stored
+from gputree.tree.store import ArrayOrParts
 
 
 class Stored:
@@ -39,7 +39,7 @@ class Stored:
         """
         store.write(path, store.pieces(*self._file_parts()))
 
-    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Stored]]:
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, ArrayOrParts]]:
         """The header and the arrays of a model file."""
         check_is_fitted(self)
         return {**self._described(), **self._settings()}, dict(self._stored_arrays())
@@ -54,7 +54,7 @@ class Stored:
         """What the model is, apart from its arrays and parameters."""
         raise NotImplementedError
 
-    def _stored_arrays(self) -> Mapping[str, Stored]:
+    def _stored_arrays(self) -> Mapping[str, ArrayOrParts]:
         """The arrays of the model, perhaps in parts."""
         raise NotImplementedError
 

@@ -27,6 +27,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import chain
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -44,9 +45,8 @@ MAX_NESTING = 200  # far below Python's recursion limit, far above what paramete
 MAX_DIMENSIONS = 64  # numpy's own limit
 PIECE_BYTES = 2**20  # of a file, that are read or written at a time; a single array may have more
 
-Piece: TypeAlias = bytes | HostArray
-Stored: TypeAlias = HostArray | list[HostArray]  # perhaps in parts, which follow one another
-Packed: TypeAlias = bytes | bytearray | memoryview | BinaryIO
+Piece: TypeAlias = bytes | memoryview
+ArrayOrParts: TypeAlias = HostArray | list[HostArray]  # parts follow one another
 
 # Half precision is here for class labels; what is missing has no fixed meaning on every machine.
 DTYPES = (
@@ -68,14 +68,14 @@ def damaged(what: str) -> ModelFileError:
     )
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, Stored]) -> bytes:
+def pack(header: Mapping[str, Any], arrays: Mapping[str, ArrayOrParts]) -> bytes:
     """The file that holds a JSON-able header and named arrays; equal inputs give equal bytes."""
     file = BytesIO()
     file.writelines(pieces(header, arrays))
     return file.getvalue()
 
 
-def pieces(header: Mapping[str, Any], arrays: Mapping[str, Stored]) -> Iterator[Piece]:
+def pieces(header: Mapping[str, Any], arrays: Mapping[str, ArrayOrParts]) -> Iterator[Piece]:
     """The same file piece by piece, so that nobody has to hold it as a whole."""
     for name in arrays:
         if not isinstance(name, str):
@@ -86,12 +86,11 @@ def pieces(header: Mapping[str, Any], arrays: Mapping[str, Stored]) -> Iterator[
         for name, own in parts.items()
     ]
     text = header_text({"header": dict(header), "arrays": described})
+    first = PREFIX.pack(MAGIC, FORMAT_VERSION, len(text)) + text
     digest = hashlib.sha256()
-    prefix = PREFIX.pack(MAGIC, FORMAT_VERSION, len(text))
-    for piece in (prefix, text, padding(len(prefix) + len(text)), *map(padded, parts.values())):
-        for each in (piece,) if isinstance(piece, bytes) else piece:
-            digest.update(each)
-            yield each
+    for piece in chain([first, padding(len(first))], *map(padded, parts.values())):
+        digest.update(piece)
+        yield piece
     yield digest.digest()
 
 
@@ -103,7 +102,7 @@ def padded(parts: Sequence[HostArray]) -> Iterator[Piece]:
     yield padding(int(size.sum()))
 
 
-def parts_of(array: Stored) -> Sequence[HostArray]:
+def parts_of(array: ArrayOrParts) -> Sequence[HostArray]:
     """The parts of an array that may have been given in parts."""
     return array if isinstance(array, list) else [np.asarray(array)]
 
@@ -128,22 +127,28 @@ def dtype_of(array: HostArray) -> str:
     return array.dtype.name
 
 
-def raw_of(array: HostArray) -> HostArray:
+def raw_of(array: HostArray) -> memoryview:
     """The little-endian C-order bytes of an array, which are its own where they can be."""
     if array.dtype == bool:
         # A view can leave any number in the byte of a True; one value must have one form.
         array = array.view(np.uint8) != 0
     little = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-    return little.reshape(-1).view(np.uint8)
+    return little.reshape(-1).view(np.uint8).data
 
 
-def unpack(data: Packed) -> tuple[dict[str, Any], dict[str, HostArray]]:
+def unpack(data: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dict[str, HostArray]]:
     """The header and the read-only arrays of a packed file; ModelFileError if it is not one.
 
-    They are those of the file's own version, which `version_of` tells. A file that is open is read
-    twice, so that nothing is made of it before its checksum has been compared.
+    They are those of the file's own version, which `version_of` tells.
     """
-    file = opened(data)
+    return read(BytesIO(data if isinstance(data, bytes) else memoryview(data)))
+
+
+def read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, HostArray]]:
+    """The same of an open file at its beginning.
+
+    It is read twice, so that nothing is made of it before its checksum has been compared.
+    """
     header_bytes, end = check_frame(file)
     header, described = parse_header(section(file, header_bytes, end).tobytes())
     arrays: dict[str, HostArray] = {}
@@ -155,19 +160,10 @@ def unpack(data: Packed) -> tuple[dict[str, Any], dict[str, HostArray]]:
     return header, arrays
 
 
-def opened(data: Packed) -> BinaryIO:
-    """A packed file at its beginning."""
-    file = data
-    if not hasattr(data, "readinto"):
-        file = BytesIO(data if isinstance(data, bytes) else memoryview(data))
-    file.seek(0)
-    return file
-
-
 def to_raw(array: HostArray) -> tuple[str, list[int], bytes]:
     """The dtype's name, the shape and the little-endian C-order bytes of an array."""
     array = np.asarray(array)
-    return dtype_of(array), list(array.shape), raw_of(array).tobytes()
+    return dtype_of(array), list(array.shape), bytes(raw_of(array))
 
 
 def from_raw(dtype: Any, shape: Any, raw: bytes) -> HostArray:
@@ -280,9 +276,9 @@ def check_frame(file: BinaryIO) -> tuple[int, int]:
     return int(header_bytes), end
 
 
-def version_of(data: Packed) -> int:
-    """The format version of a file that `unpack` has accepted."""
-    return int(PREFIX.unpack(opened(data).read(PREFIX.size))[1])
+def version_of(data: bytes) -> int:
+    """The format version of a file that has been accepted, by its first bytes."""
+    return int(PREFIX.unpack_from(data)[1])
 
 
 def check_version(version: Any, source: str) -> None:
@@ -361,7 +357,8 @@ def staged(path: str | os.PathLike[str], data: bytes | Iterable[Piece]) -> Itera
     temporary = os.path.join(os.path.dirname(target), f".gputree-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.writelines([data] if isinstance(data, bytes) else data)
+            parts: Iterable[Piece] = [data] if isinstance(data, bytes) else data
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())  # else a crash could leave the new name with no content
         if mode is not None:

@@ -219,8 +219,8 @@ def _coded(first: int, stack: Stack, most: int) -> Iterator[CodedTrees | Walked]
     halves = (first, stack.part(0, half)), (first + half, stack.part(half, stack.n_trees))
     n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
     if half and n_nodes.sum() > most:
-        for own in halves:
-            yield from _coded(*own, most)
+        for its_first, part in halves:
+            yield from _coded(its_first, part, most)
         return
     feature, threshold, slot, child = map(
         stack.joined, ("feature", "threshold", "missing_slot", "first_child")
@@ -239,8 +239,8 @@ def _coded(first: int, stack: Stack, most: int) -> Iterator[CodedTrees | Walked]
     if n_cuts.max(initial=0) > MOST_CUTS or len(column_key) > MOST_COLUMNS:
         if not half:
             yield _walked(first, stack)
-        for own in halves if half else ():
-            yield from _coded(*own, most)
+        for its_first, part in halves if half else ():
+            yield from _coded(its_first, part, most)
         return
     column = np.zeros(len(feature), np.uint64)
     column[inner] = column_of
