@@ -3,7 +3,9 @@
 import numpy as np
 
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
-from gputree.runs import begins, owners, spread_out, within
+from gputree.runs import begins, owners, pieces, spread_out, within
+
+PARTS_AT_ONCE = 2**20  # of which many may be 0
 
 
 def exponent_of(x: float) -> int:
@@ -31,11 +33,21 @@ def divided(
     total = np.repeat(np.add.reduceat(known, first), n_members)
     # Of what a group has, the share of its members up to each of them.
     share = (np.cumsum(known) - before) / np.maximum(total, 1)
+    some = pieces(n_members[group], PARTS_AT_ONCE) or [slice(0)]
+    parts = [_divided(own.start or 0, weight[own], group[own], share, n_members) for own in some]
+    item, member, part = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return item, member, part
+
+
+def _divided(
+    first_item: int, weight: HostArray, group: HostArray, share: HostArray, n_members: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """The parts of some weights, numbered from the first of them on."""
     n_parts = n_members[group]
     item, number = owners(n_parts), within(n_parts)
-    member = spread_out(first[group], n_parts)
+    member = spread_out(begins(n_members)[group], n_parts)
     # Rounding what has been given so far, not each part, gives away exactly the whole.
     given = np.rint(weight[item].astype(np.float64) * share[member]).astype(SUM)
     part = given - np.where(number > 0, np.append(0, given[:-1]), 0)
     some = part > 0
-    return item[some], member[some], part[some]
+    return first_item + item[some], member[some], part[some]

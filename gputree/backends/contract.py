@@ -421,11 +421,13 @@ class Backend(Core, Protocol):
         keys: HostArray,
         search: Search,
         limits: Limits,
-    ) -> list[Whole] | None:
-        """Trees on rows at their roots, as the other verbs would grow them.
+        then: Callable[[int, Whole], Result],
+    ) -> list[Result] | None:
+        """What becomes of trees on rows at their roots, grown as the other verbs would grow them.
 
         `totals` are the sums of the roots, (roots, channels), and `keys` what their draws follow
-        from. None where the backend has no quicker way than these verbs.
+        from. `then` is told the number of a root and its tree as soon as this is there, perhaps in
+        another thread. None where the backend has no quicker way than these verbs.
         """
         ...
 

@@ -40,7 +40,7 @@ from gputree.backends.contract import (
 from gputree.backends.host_walk import host_walker
 from gputree.backends.seen import Seen, seen_of_cells
 from gputree.backends.sums import Sums
-from gputree.backends.whole import BoostRules, Limits
+from gputree.backends.whole import BoostRules, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
@@ -193,6 +193,7 @@ class Defaults(Core):
         keys: HostArray,
         search: Search,
         limits: Limits,
+        then: Callable[[int, Whole], Any],
     ) -> Any:
         return None
 

@@ -40,9 +40,11 @@ def check_walk(stack: Stack, table: Table) -> None:
     """The same for all trees of a stack."""
     needs = _NEEDS.get(stack)
     if needs is None:
-        n_nodes = sum(tree.n_nodes for tree in stack.trees)
-        if stack.value.ndim != 2 or len(stack.value) != n_nodes:
-            raise ValueError(f"values of shape {stack.value.shape} for {n_nodes} nodes of trees")
+        for tree, value in zip(stack.trees, stack.values, strict=True):
+            if value.shape != (tree.n_nodes, stack.width):
+                raise ValueError(
+                    f"values of shape {value.shape} for {tree.n_nodes} nodes of a tree"
+                )
         needs = _NEEDS[stack] = _joined(_needs(tree) for tree in stack.trees)
     _check_table(needs, table)
 

@@ -167,8 +167,10 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
                 "not a sum over them; fit with missing='direction', 'category' or 'surrogate'"
             )
         stack = self._stack()
-        decision = self._decision(stack.value / self._norm).reshape(len(stack.value), -1)
-        stack = replace(stack, value=decision, n_outputs=decision.shape[1])
+        decisions = tuple(
+            self._decision(own / self._norm).reshape(len(own), -1) for own in stack.values
+        )
+        stack = replace(stack, values=decisions, n_outputs=decisions[0].shape[1])
         return stack, np.zeros(stack.n_outputs)
 
     def _staged_say(self, X: Any) -> Iterator[HostArray]:

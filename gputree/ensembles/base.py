@@ -33,6 +33,7 @@ from gputree.prediction import leaves_of
 from gputree.progress import Progress
 from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
+from gputree.tree.store import ArrayOrParts
 
 
 @dataclass
@@ -166,7 +167,7 @@ class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
     def _described(self) -> dict[str, Any]:
         return {**model_file.describe(self), "n_trees": len(self._members)}
 
-    def _stored_arrays(self) -> dict[str, HostArray]:
+    def _stored_arrays(self) -> dict[str, ArrayOrParts]:
         return ensemble_file.arrays_of(self)
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, HostArray]) -> None:

@@ -11,15 +11,16 @@ from gputree.errors import ModelFileError
 from gputree.estimators import model_file
 from gputree.estimators.base import TreeEstimator
 from gputree.tree import joined
+from gputree.tree.store import ArrayOrParts
 
 if TYPE_CHECKING:
     from gputree.ensembles.base import Ensemble
 
 
-def arrays_of(ensemble: "Ensemble") -> dict[str, HostArray]:
-    """The arrays of a model."""
+def arrays_of(ensemble: "Ensemble") -> dict[str, ArrayOrParts]:
+    """The arrays of a model; those of its trees in parts."""
     trees = [_arrays_of(member) for member in ensemble._members]
-    return {**joined.join(trees), **ensemble._extras()}
+    return {**joined.in_parts(trees), **ensemble._extras()}
 
 
 def _arrays_of(member: Member) -> dict[str, HostArray]:
@@ -44,7 +45,7 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
     ensemble._take_from(stem)
     ensemble._restore_target(header)
     ensemble._stem, ensemble._members = stem, Members(members)
-    own = {*joined.join([_arrays_of(members[0])])}
+    own = {*joined.in_parts([_arrays_of(members[0])])}
     others = {name: array for name, array in arrays.items() if name not in own}
     names = set(others)
     ensemble._restore_extras(others)

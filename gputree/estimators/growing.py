@@ -2,9 +2,10 @@
 
 import copy
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
+
+
+Finished: TypeAlias = tuple[Tree, int, set[int]]  # the bytes it held, and divided by a heuristic
 
 
 class Growing(Fit):
@@ -73,15 +77,18 @@ class Growing(Fit):
                 return
             own = [target for target, _ in batch]
             rules = [self._rules_of(target, seed) for target, seed in batch]
-            grown = grow_trees(backend, dataset.data, dataset.bins, own, rules, self.budget)
-            yield from map(self._finished, grown, own, rules)
+            then = partial(self._finished, own, rules)
+            for done in grow_trees(
+                backend, dataset.data, dataset.bins, own, rules, self.budget, then
+            ):
+                yield self._noted(*done)
 
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
         data, bins = self.dataset.data, self.dataset.bins
         grown = grow_tree(self.backend, data, bins, target, rules, self.budget)
-        return self._finished(grown, target, rules)
+        return self._noted(*self._finished([target], [rules], 0, grown))
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:
         rules = self.rules
@@ -89,17 +96,25 @@ class Growing(Fit):
             rules = self._estimator._rules(self._criterion, target, self.dataset, self._y)
         return replace(rules, seed=self.rules.seed if seed is None else seed)
 
-    def _finished(self, grown: Grown, target: Target, rules: Rules) -> Tree:
-        backend, estimator = self.backend, self._estimator
+    def _finished(
+        self, targets: Sequence[Target], all_rules: Sequence[Rules], number: int, grown: Grown
+    ) -> Finished:
+        """One of several trees; several threads may ask at once."""
+        # Times of verbs that are part of others count in these.
+        backend, estimator = self.dataset.backend, self._estimator
+        target, rules = targets[number], all_rules[number]
         leaf = np.empty(0)
         if target.label is None:
             leaf = backend.leaves(grown.rows) if grown.leaf is None else grown.leaf
         at_values = estimator.thresholds == "value"
         how = Finish(rules.criterion, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
+        return finish(grown, target, leaf, how), held, grown.draft.heuristic
+
+    def _noted(self, tree: Tree, held: int, heuristic: set[int]) -> Tree:
         self.holds(held)
-        self.heuristic |= set(grown.draft.heuristic)
-        return finish(grown, target, leaf, how)
+        self.heuristic |= heuristic
+        return tree
 
 
 def _check_criterion(estimator: "TreeEstimator") -> None:

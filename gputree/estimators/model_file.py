@@ -4,8 +4,9 @@ import math
 import numbers
 import os
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -101,13 +102,24 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> gputree.load(path).predict([[1]])
     array(['yes'], dtype='<U3')
     """
-    return from_bytes(store.read(path), repr(os.fspath(path)))
+    with open(os.fsdecode(path), "rb") as file:
+        source = repr(os.fspath(path))
+        if file.seekable():
+            return from_file(file, source)
+        return from_bytes(file.read(), source)  # a pipe cannot be read twice
 
 
 def from_bytes(data: bytes, source: str) -> Any:
     """The model of a file's content; `source` says where it comes from."""
-    header, arrays = store.unpack(data)
-    return restored(store.version_of(data), header, arrays, source)
+    return from_file(BytesIO(data), source)
+
+
+def from_file(file: BinaryIO, source: str) -> Any:
+    """The model of an open file at its beginning."""
+    header, arrays = store.read(file)
+    file.seek(0)
+    version = store.version_of(file.read(store.PREFIX.size))
+    return restored(version, header, arrays, source)
 
 
 def restored(version: int, header: dict[str, Any], arrays: dict[str, Any], source: str) -> Any:

@@ -1,6 +1,7 @@
 """Models that can be saved: one writer of all kinds, each of which says what it stores."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -8,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.dtypes import HostArray
 from gputree.estimators import model_file
 from gputree.tree import store
+from gputree.tree.store import ArrayOrParts
 
 
 class Stored:
@@ -35,12 +37,12 @@ class Stored:
         >>> gputree.load(path).predict([[3]])
         array(['b'], dtype='<U1')
         """
-        store.write(path, store.pack(*self._file_parts()))
+        store.write(path, store.pieces(*self._file_parts()))
 
-    def _file_parts(self) -> tuple[dict[str, Any], dict[str, HostArray]]:
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, ArrayOrParts]]:
         """The header and the arrays of a model file."""
         check_is_fitted(self)
-        return {**self._described(), **self._settings()}, self._stored_arrays()
+        return {**self._described(), **self._settings()}, dict(self._stored_arrays())
 
     def _settings(self) -> dict[str, Any]:
         """What a file tells of the parameters."""
@@ -52,8 +54,8 @@ class Stored:
         """What the model is, apart from its arrays and parameters."""
         raise NotImplementedError
 
-    def _stored_arrays(self) -> dict[str, HostArray]:
-        """The arrays of the model."""
+    def _stored_arrays(self) -> Mapping[str, ArrayOrParts]:
+        """The arrays of the model, perhaps in parts."""
         raise NotImplementedError
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, HostArray]) -> None:

@@ -18,7 +18,7 @@ from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
 from gputree.tree import joined, store
 from gputree.tree.plain import from_plain, to_plain
-from gputree.tree.store import DTYPES, MAX_NESTING, nesting, shown
+from gputree.tree.store import DTYPES, MAX_NESTING, ArrayOrParts, nesting, shown
 
 FORMAT = "gputree-json"
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
@@ -44,8 +44,9 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def to_json(header: dict[str, Any], arrays: dict[str, HostArray], *, indent: int | None) -> str:
+def to_json(header: dict[str, Any], stored: dict[str, ArrayOrParts], *, indent: int | None) -> str:
     """The text for the header and the arrays of a model file."""
+    arrays = {name: store.whole(store.parts_of(array)) for name, array in stored.items()}
     said = {
         "format": FORMAT,
         "version": store.FORMAT_VERSION,

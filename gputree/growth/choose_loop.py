@@ -5,19 +5,25 @@ where frontiers are quicker or have to do it. Otherwise several trees share a fr
 can, and each of the others has the builder to itself. Knows the builder; must not know devices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
+from typing import TypeAlias
 
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data
+from gputree.backends.contract import Backend, Data, Result
+from gputree.backends.whole import Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.growth.builder import Grown, Start, grow, grow_from, grow_together
 from gputree.growth.draft import Draft
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
+
+# What becomes of a tree, by its number; trees may be told of by several threads.
+Then: TypeAlias = Callable[[int, Grown], Result]
 
 MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
 
@@ -43,20 +49,23 @@ def grow_trees(
     targets: Sequence[Target],
     rules: Sequence[Rules],
     budget: int,
-) -> Iterator[Grown]:
-    """A tree for each target by its own rules, all on one table."""
+    then: Then[Result],
+) -> Iterator[Result]:
+    """What becomes of a tree for each target by its own rules, all on one table."""
     first, seeds = rules[0], [own.seed for own in rules]
     # Rules that rate features hold arrays, which do not compare.
     if not first.is_rated and all(replace(own, seed=first.seed) == first for own in rules):
         if backend.grows_whole:
             starts = [Start.of(backend, data, bins, target) for target in targets]
-            whole = grow_whole(backend, starts, bins, first, seeds, budget)
+            whole = grow_whole(backend, starts, bins, first, seeds, budget, then)
             if whole is not None:
                 return iter(whole)
         if can_grow_together(first, targets):
-            return iter(grow_together(backend, data, bins, targets, first, seeds, budget))
+            together = grow_together(backend, data, bins, targets, first, seeds, budget)
+            return map(then, count(), together)
     pairs = zip(targets, rules, strict=True)
-    return (grow_tree(backend, data, bins, target, own, budget) for target, own in pairs)
+    alone = (grow_tree(backend, data, bins, target, own, budget) for target, own in pairs)
+    return map(then, count(), alone)
 
 
 def grow_tree(
@@ -64,13 +73,13 @@ def grow_tree(
 ) -> Grown:
     """One tree on the rows that have a weight."""
     start = Start.of(backend, data, bins, target)
-    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
+    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget, as_grown)
     return whole[0] if whole else grow(backend, data, bins, target, rules, budget, start)
 
 
 def grow_rooted(backend: Backend, start: Start, bins: Bins, rules: Rules, budget: int) -> Grown:
     """One tree from rows at its root."""
-    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
+    whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget, as_grown)
     return whole[0] if whole else grow_from(backend, start, bins, rules, budget)
 
 
@@ -81,8 +90,13 @@ def grow_whole(
     rules: Rules,
     seeds: Sequence[int],
     budget: int,
-) -> list[Grown] | None:
-    """Grow several trees at once by the backend alone; None where it has no way to."""
+    then: Then[Result],
+) -> list[Result] | None:
+    """Grow several trees at once by the backend alone; None where it has no way to.
+
+    Each tree goes to `then` as soon as it is there: trees that grow take much more room than
+    what becomes of them.
+    """
     if not backend.grows_whole or rules.is_rated or rules.constraints is not None:
         return None
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
@@ -92,14 +106,17 @@ def grow_whole(
         categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
         search = replace(search, categories=categories)
     totals = np.stack([start.totals for start in starts])
-    found = backend.grow_whole(roots, totals, keys, search, replace(rules.limits, budget=budget))
-    if found is None:
-        return None
-    grown = []
-    for start, whole in zip(starts, found, strict=True):
-        draft = Draft.of(bins, start.channels, whole)
-        layout = draft.layout(whole.is_inner)
-        grown.append(Grown(draft, layout, whole.rows, 0))
+
+    def made(root: int, whole: Whole) -> Result:
+        draft = Draft.of(bins, starts[root].channels, whole)
+        return then(root, Grown(draft, draft.layout(whole.is_inner), whole.rows, 0))
+
+    limits = replace(rules.limits, budget=budget)
+    return backend.grow_whole(roots, totals, keys, search, limits, made)
+
+
+def as_grown(number: int, grown: Grown) -> Grown:
+    """For those who want trees as they are."""
     return grown
 
 

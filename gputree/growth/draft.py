@@ -81,17 +81,18 @@ class Draft(Nodes):
     def of(cls, bins: Bins, channels: Channels, whole: Whole) -> "Draft":
         """A tree that a backend has grown by itself."""
         draft = cls(bins, channels, whole.sums[0], np.zeros(1, np.uint64))
-        draft.reserve(len(whole.feature))
         draft.n_nodes = len(whole.feature)
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
-            draft.field[name][: draft.n_nodes] = getattr(whole, name)
+            draft.field[name] = getattr(whole, name)
+        draft.field["counted"] = whole.n_rows
+        del draft.field["left"], draft.field["key"]  # nobody makes more nodes
+        draft.reserve(draft.n_nodes)
         draft.missing_slot[:] = whole.missing_slot
         if whole.threshold is not None:
             draft.threshold[:] = whole.threshold
         divided = np.flatnonzero(whole.first_child >= 0)
         draft.parent[whole.first_child[divided]] = divided
         draft.parent[whole.first_child[divided] + 1] = divided
-        draft.counted[:] = whole.n_rows
         if whole.categories is not None:
             draft._note_lists(whole.categories)
             draft.missing_slot[whole.categories.node] = _missing_slots(draft, whole.categories)

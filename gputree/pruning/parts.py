@@ -51,12 +51,14 @@ class Parts:
         """One part where a row has several at a node."""
         if self.is_whole.all():
             return self
-        some = self.among(~self.is_whole)
-        some = some.among(np.lexsort((some.row, some.node)))
-        is_next = (some.row[1:] != some.row[:-1]) | (some.node[1:] != some.node[:-1])
-        first = np.flatnonzero(np.append(True, is_next))
-        weight = np.add.reduceat(some.weight, first)
-        return Parts.joined([self.among(self.is_whole), replace(some.among(first), weight=weight)])
+        some = np.flatnonzero(~self.is_whole)
+        some = some[np.lexsort((self.row[some], self.node[some]))]
+        is_first = np.append(True, np.diff(self.row[some]) != 0)
+        is_first[1:] |= np.diff(self.node[some]) != 0
+        first = np.flatnonzero(is_first)
+        weight = np.add.reduceat(self.weight[some], first)
+        merged = replace(self.among(some[first]), weight=weight)
+        return Parts.joined([self.among(self.is_whole), merged])
 
 
 class Course:

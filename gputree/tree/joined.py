@@ -53,10 +53,15 @@ def check_types(arrays: Mapping[str, HostArray]) -> None:
 
 def join(trees: Sequence[Mapping[str, HostArray]]) -> dict[str, HostArray]:
     """The arrays of an ensemble; all trees have the same names, perhaps with `columns`."""
-    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    return {name: np.concatenate(parts) for name, parts in in_parts(trees).items()}
+
+
+def in_parts(trees: Sequence[Mapping[str, HostArray]]) -> dict[str, list[HostArray]]:
+    """The same, each array as the parts of which it consists."""
+    arrays = {name: [tree[name] for tree in trees] for name in trees[0]}
     for lengths, whole in LENGTHS.items():
         if whole in arrays:
-            arrays[lengths] = np.array([len(tree[whole]) for tree in trees], np.int64)
+            arrays[lengths] = [np.array([len(part) for part in arrays[whole]], np.int64)]
     return arrays
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from gputree.dtypes import STAY, HostArray
 from gputree.runs import begins
 from gputree.tree.categories import Lists, quick
+from gputree.tree.store import whole
 from gputree.tree.tree import Tree
 
 
@@ -25,7 +26,7 @@ class Stack:
     """
 
     trees: tuple[Tree, ...]
-    value: HostArray  # (nodes of all trees, width) float64
+    values: tuple[HostArray, ...]  # (nodes, width) float64 for each tree
     column: HostArray  # (trees,) the first output that a tree adds to
     n_outputs: int
 
@@ -54,17 +55,24 @@ class Stack:
         for tree, own in zip(trees, parts, strict=True):
             if len(own) != tree.n_nodes:
                 raise ValueError(f"values: {len(own)} of them for a tree of {tree.n_nodes} nodes")
-        value = np.concatenate(parts)
+        width = parts[0].shape[1]
+        if any(own.shape[1] != width for own in parts):
+            raise ValueError("values: those of all trees have the same width")
         first = np.zeros(len(trees), np.int64) if column is None else np.array(column, np.int64)
         if len(first) != len(trees):
             raise ValueError(f"column: {len(first)} numbers for {len(trees)} trees")
-        n_needed = int(first.max()) + value.shape[1]
+        n_needed = int(first.max()) + width
         n_outputs = n_needed if n_outputs is None else n_outputs
         if first.min() < 0 or n_needed > n_outputs:
             raise ValueError(f"column: trees add to outputs 0..{n_needed - 1} of {n_outputs}")
-        for array in (value, first):
+        for array in (*parts, first):
             array.setflags(write=False)
-        return cls(tuple(trees), value, first, n_outputs)
+        return cls(tuple(trees), tuple(parts), first, n_outputs)
+
+    def part(self, first: int, last: int) -> "Stack":
+        """Some neighbouring trees, with nodes numbered anew."""
+        own = slice(first, last)
+        return Stack(self.trees[own], self.values[own], self.column[own], self.n_outputs)
 
     @property
     def n_trees(self) -> int:
@@ -72,14 +80,26 @@ class Stack:
 
     @property
     def width(self) -> int:
-        return int(self.value.shape[1])
+        return int(self.values[0].shape[1])
+
+    @cached_property
+    def value(self) -> HostArray:
+        """The values of all nodes, (nodes of all trees, width)."""
+        value = whole(self.values)
+        value.setflags(write=False)
+        return value
+
+    @cached_property
+    def tested(self) -> HostArray:
+        """The features that nodes test, ascending."""
+        return np.unique(np.concatenate([tree.tested for tree in self.trees]))
 
     @cached_property
     def root(self) -> HostArray:
         """(trees,) the number of each root."""
         return begins(np.array([tree.n_nodes for tree in self.trees], np.int64))
 
-    @cached_property
+    @property
     def category_start(self) -> HostArray:
         """(nodes,) where the list of each node begins in `category` and `category_slot`."""
         before = begins(np.array([len(tree.category_slot) for tree in self.trees], np.int64))
@@ -89,12 +109,12 @@ class Stack:
         ]
         return np.concatenate(start).astype(np.int64)
 
-    @cached_property
+    @property
     def quick_lists(self) -> Lists:
         """Where categories go, for walks in which lists may have become tables."""
         return quick(self.category_start, self.joined("category"), self.joined("category_slot"))
 
-    @cached_property
+    @property
     def first_child(self) -> HostArray:
         """(nodes,) the number of each node's first child, -1 at a leaf."""
         child = [
@@ -105,12 +125,11 @@ class Stack:
 
     def joined(self, name: str) -> HostArray:
         """An array of all trees, one after another."""
-        return np.concatenate([getattr(tree, name) for tree in self.trees])
+        return whole([getattr(tree, name) for tree in self.trees])
 
     def values_of(self, tree: int) -> HostArray:
         """The values of the nodes of one tree, (nodes, width)."""
-        begin = int(self.root[tree])
-        return self.value[begin : begin + self.trees[tree].n_nodes]
+        return self.values[tree]
 
     @cached_property
     def may_stop(self) -> bool:

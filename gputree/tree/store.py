@@ -24,12 +24,15 @@ import secrets
 import stat
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from io import BytesIO
+from itertools import chain
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from gputree import runs
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
 
@@ -40,6 +43,10 @@ DIGEST_BYTES = hashlib.sha256().digest_size
 ALIGN_BYTES = 8  # the widest item, so that a mapped file could be used in place
 MAX_NESTING = 200  # far below Python's recursion limit, far above what parameters need
 MAX_DIMENSIONS = 64  # numpy's own limit
+PIECE_BYTES = 2**20  # of a file, that are read or written at a time; a single array may have more
+
+Piece: TypeAlias = bytes | memoryview
+ArrayOrParts: TypeAlias = HostArray | list[HostArray]  # parts follow one another
 
 # Half precision is here for class labels; what is missing has no fixed meaning on every machine.
 DTYPES = (
@@ -61,23 +68,72 @@ def damaged(what: str) -> ModelFileError:
     )
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, HostArray]) -> bytes:
+def pack(header: Mapping[str, Any], arrays: Mapping[str, ArrayOrParts]) -> bytes:
     """The file that holds a JSON-able header and named arrays; equal inputs give equal bytes."""
+    file = BytesIO()
+    file.writelines(pieces(header, arrays))
+    return file.getvalue()
+
+
+def pieces(header: Mapping[str, Any], arrays: Mapping[str, ArrayOrParts]) -> Iterator[Piece]:
+    """The same file piece by piece, so that nobody has to hold it as a whole."""
     for name in arrays:
         if not isinstance(name, str):
             raise TypeError(f"array name {name!r} is a {type(name).__name__}; names must be str")
-    raw = {name: to_raw(arrays[name]) for name in sorted(arrays)}
+    parts = {name: parts_of(arrays[name]) for name in sorted(arrays)}
     described = [
-        {"name": name, "dtype": dtype, "shape": shape} for name, (dtype, shape, _) in raw.items()
+        {"name": name, "dtype": dtype_of(own[0]), "shape": shape_of(own)}
+        for name, own in parts.items()
     ]
     text = header_text({"header": dict(header), "arrays": described})
-    parts = [PREFIX.pack(MAGIC, FORMAT_VERSION, len(text)), text, padding(PREFIX.size + len(text))]
-    for _, _, data in raw.values():
-        parts += [data, padding(len(data))]
+    first = PREFIX.pack(MAGIC, FORMAT_VERSION, len(text)) + text
     digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return b"".join([*parts, digest.digest()])
+    for piece in chain([first, padding(len(first))], *map(padded, parts.values())):
+        digest.update(piece)
+        yield piece
+    yield digest.digest()
+
+
+def padded(parts: Sequence[HostArray]) -> Iterator[Piece]:
+    """The bytes of an array that is given in parts; few small ones make a piece together."""
+    size = np.array([part.nbytes for part in parts])
+    for own in runs.pieces(size, PIECE_BYTES):
+        yield raw_of(whole(parts[own]))
+    yield padding(int(size.sum()))
+
+
+def parts_of(array: ArrayOrParts) -> Sequence[HostArray]:
+    """The parts of an array that may have been given in parts."""
+    return array if isinstance(array, list) else [np.asarray(array)]
+
+
+def whole(parts: Sequence[HostArray]) -> HostArray:
+    """An array that is given in parts."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def shape_of(parts: Sequence[HostArray]) -> list[int]:
+    """Its shape."""
+    return [sum(map(len, parts)), *parts[0].shape[1:]] if parts[0].ndim else []
+
+
+def dtype_of(array: HostArray) -> str:
+    """The name of the dtype of an array, which is one of those that are stored."""
+    if array.dtype.name not in DTYPES:
+        raise TypeError(
+            f"an array of dtype {array.dtype} cannot be stored; convert it to one of "
+            f"{', '.join(DTYPES)}"
+        )
+    return array.dtype.name
+
+
+def raw_of(array: HostArray) -> memoryview:
+    """The little-endian C-order bytes of an array, which are its own where they can be."""
+    if array.dtype == bool:
+        # A view can leave any number in the byte of a True; one value must have one form.
+        array = array.view(np.uint8) != 0
+    little = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+    return little.reshape(-1).view(np.uint8).data
 
 
 def unpack(data: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dict[str, HostArray]]:
@@ -85,47 +141,44 @@ def unpack(data: bytes | bytearray | memoryview) -> tuple[dict[str, Any], dict[s
 
     They are those of the file's own version, which `version_of` tells.
     """
-    if not isinstance(data, bytes):
-        data = bytes(memoryview(data))
-    header_bytes = check_frame(data)
-    body = memoryview(data)[:-DIGEST_BYTES]
-    text, start = section(body, PREFIX.size, header_bytes)
-    header, described = parse_header(bytes(text))
+    return read(BytesIO(data if isinstance(data, bytes) else memoryview(data)))
+
+
+def read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, HostArray]]:
+    """The same of an open file at its beginning.
+
+    It is read twice, so that nothing is made of it before its checksum has been compared.
+    """
+    header_bytes, end = check_frame(file)
+    header, described = parse_header(section(file, header_bytes, end).tobytes())
     arrays: dict[str, HostArray] = {}
     for name, dtype, shape in described:
-        raw, start = section(body, start, raw_bytes(dtype, shape))
-        array = from_raw(dtype, shape, raw)
-        array.setflags(write=False)
-        arrays[name] = array
-    if start != len(body):
-        raise damaged(f"{len(body) - start} bytes follow its last array")
+        arrays[name] = array_on(dtype, shape, section(file, raw_bytes(dtype, shape), end))
+        arrays[name].setflags(write=False)
+    if file.tell() != end:
+        raise damaged(f"{end - file.tell()} bytes follow its last array")
     return header, arrays
 
 
 def to_raw(array: HostArray) -> tuple[str, list[int], bytes]:
     """The dtype's name, the shape and the little-endian C-order bytes of an array."""
     array = np.asarray(array)
-    dtype = array.dtype.name
-    if dtype not in DTYPES:
-        raise TypeError(
-            f"an array of dtype {array.dtype} cannot be stored; convert it to one of "
-            f"{', '.join(DTYPES)}"
-        )
-    if dtype == "bool":
-        # A view can leave any number in the byte of a True; one value must have one form.
-        array = np.asarray(array.view(np.uint8) != 0)
-    little = np.dtype(dtype).newbyteorder("<")
-    return dtype, list(array.shape), array.astype(little, copy=False).tobytes()
+    return dtype_of(array), list(array.shape), bytes(raw_of(array))
 
 
-def from_raw(dtype: Any, shape: Any, raw: bytes | memoryview) -> HostArray:
+def from_raw(dtype: Any, shape: Any, raw: bytes) -> HostArray:
     """A new native array from what `to_raw` gave, with every argument checked."""
+    return array_on(dtype, shape, raw).copy()
+
+
+def array_on(dtype: Any, shape: Any, raw: bytes | HostArray) -> HostArray:
+    """The same as an array of these bytes, where they are native."""
     if raw_bytes(dtype, shape) != len(raw):
         raise damaged(f"{len(raw)} bytes cannot be an array of {dtype} with shape {shown(shape)}")
     if dtype == "bool" and bytes(raw).strip(b"\0\1"):
         raise damaged("a truth value is neither 0 nor 1")
     stored: HostArray = np.ndarray(shape, np.dtype(dtype).newbyteorder("<"), buffer=raw)
-    return stored.astype(dtype)
+    return stored.astype(dtype, copy=False)
 
 
 def raw_bytes(dtype: Any, shape: Any) -> int:
@@ -194,26 +247,37 @@ def padding(n_bytes: int) -> bytes:
     return bytes(-n_bytes % ALIGN_BYTES)
 
 
-def check_frame(data: bytes) -> int:
-    """Check magic, version and checksum, in this order; the length of the header."""
-    if data[: len(MAGIC)] != MAGIC:
+def check_frame(file: BinaryIO) -> tuple[int, int]:
+    """Check magic, version and checksum, in this order; the length of the header, and the end.
+
+    The file is then at its header.
+    """
+    prefix = file.read(PREFIX.size)
+    if prefix[: len(MAGIC)] != MAGIC:
         raise ModelFileError(
             "this is not a gputree model: it does not begin with the mark of one; give a file "
             "that gputree saved, copied in binary mode"
         )
-    if len(data) < PREFIX.size:
+    if len(prefix) < PREFIX.size:
         raise damaged("it ends within its first lines")
-    _, version, header_bytes = PREFIX.unpack_from(data)
+    _, version, header_bytes = PREFIX.unpack(prefix)
     check_version(version, "the model file")
-    if len(data) < PREFIX.size + DIGEST_BYTES:
+    end = file.seek(0, os.SEEK_END) - DIGEST_BYTES
+    if end < PREFIX.size:
         raise damaged("it ends before its checksum")
-    if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
+    file.seek(0)
+    digest, n_left = hashlib.sha256(), end
+    while n_left and (piece := file.read(min(n_left, PIECE_BYTES))):
+        digest.update(piece)
+        n_left -= len(piece)
+    if digest.digest() != file.read():
         raise damaged("its content does not match its checksum")
-    return int(header_bytes)
+    file.seek(PREFIX.size)
+    return int(header_bytes), end
 
 
 def version_of(data: bytes) -> int:
-    """The format version of a file that `unpack` has accepted."""
+    """The format version of a file that has been accepted, by its first bytes."""
     return int(PREFIX.unpack_from(data)[1])
 
 
@@ -229,15 +293,19 @@ def check_version(version: Any, source: str) -> None:
     )
 
 
-def section(body: memoryview, start: int, n_bytes: int) -> tuple[memoryview, int]:
-    """`n_bytes` of the body from `start`, and where the next section begins."""
-    end = start + n_bytes
-    after = end + -end % ALIGN_BYTES
-    if after > len(body):
-        raise damaged(f"{n_bytes} bytes are announced where {len(body) - start} are left")
-    if any(body[end:after]):
+def section(file: BinaryIO, n_bytes: int, end: int) -> HostArray:
+    """The next bytes of a file whose sections end somewhere; what follows them is next."""
+    after = file.tell() + n_bytes
+    after += -after % ALIGN_BYTES
+    if after > end:
+        raise damaged(f"{n_bytes} bytes are announced where {end - file.tell()} are left")
+    raw = np.empty(n_bytes, np.uint8)
+    if file.readinto(raw) != n_bytes:  # type: ignore[attr-defined]
+        raise damaged("it became shorter while it was read")
+    if any(file.read(after - file.tell())):
         raise damaged("the space between its parts is not empty")
-    return body[start:end], after
+    raw.setflags(write=False)
+    return raw
 
 
 def parse_header(text: bytes) -> tuple[dict[str, Any], list[tuple[str, Any, Any]]]:
@@ -274,14 +342,14 @@ def parse_arrays(described: list[Any]) -> list[tuple[str, Any, Any]]:
     return rows
 
 
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put `data` into the file `path`: all of it, or on any failure nothing."""
+def write(path: str | os.PathLike[str], data: bytes | Iterable[Piece]) -> None:
+    """Put `data`, perhaps in pieces, into the file `path`: all, or on any failure nothing."""
     with staged(path, data):
         pass
 
 
 @contextmanager
-def staged(path: str | os.PathLike[str], data: bytes) -> Iterator[None]:
+def staged(path: str | os.PathLike[str], data: bytes | Iterable[Piece]) -> Iterator[None]:
     """Put `data` beside the file `path`, and in its place once what is done inside succeeds."""
     target = os.path.realpath(os.fsdecode(path))  # a link stays, and leads to the new content
     mode = mode_to_keep(target)
@@ -289,7 +357,8 @@ def staged(path: str | os.PathLike[str], data: bytes) -> Iterator[None]:
     temporary = os.path.join(os.path.dirname(target), f".gputree-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(data)
+            parts: Iterable[Piece] = [data] if isinstance(data, bytes) else data
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())  # else a crash could leave the new name with no content
         if mode is not None:
@@ -327,9 +396,3 @@ def mode_to_keep(target: str) -> int | None:
     if not stat.S_ISREG(mode):
         raise OSError(f"{target!r} is not an ordinary file and cannot be replaced by one")
     return stat.S_IMODE(mode)
-
-
-def read(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of the file `path`."""
-    with open(os.fsdecode(path), "rb") as file:
-        return file.read()

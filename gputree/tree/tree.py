@@ -30,6 +30,13 @@ def _read_only(array: HostArray) -> HostArray:
     return array
 
 
+def _may_change(array: HostArray) -> bool:
+    """Whether somebody may write to an array, or to that of which it is a part."""
+    base = array.base
+    is_owned = base is None or (isinstance(base, np.ndarray) and not _may_change(base))
+    return bool(array.flags.writeable) or not is_owned
+
+
 def nothing() -> HostArray:
     """An array that is left out."""
     return np.empty(0)
@@ -120,8 +127,9 @@ class Tree:
             if not np.size(getattr(self, name)):
                 object.__setattr__(self, name, default)
         for each in fields(self):
-            array = np.array(getattr(self, each.name), dtype=self.DTYPES[each.name], order="C")
-            array.setflags(write=False)
+            array, dtype = np.asarray(getattr(self, each.name)), self.DTYPES[each.name]
+            if array.dtype != dtype or not array.flags.c_contiguous or _may_change(array):
+                array = _read_only(np.array(array, dtype=dtype, order="C"))
             object.__setattr__(self, each.name, array)
 
     def __reduce__(self) -> tuple[type["Tree"], tuple[HostArray, ...]]:

@@ -413,7 +413,8 @@ def grow(
             if lost_weight == 0:
                 slot = STAY
         if n_nodes + 2 > node.shape[0]:
-            n_room = 2 * node.shape[0]
+            # A tree has fewer than two nodes for each of its rows.
+            n_room = max(n_nodes + 2, min(2 * node.shape[0], 2 * n_all))
             node, score, sums = (
                 enlarged(node, n_room), enlarged(score, n_room), enlarged(sums, n_room),
             )  # fmt: skip

@@ -1,6 +1,8 @@
 """A tree that the CPU backend grows by one call is the one that frontiers give."""
 
+import weakref
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +14,14 @@ from gputree.backends.cpu.grow import AHEAD_ROWS, LONE_ROWS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
+from gputree.growth import choose_loop
 from gputree.growth.builder import Start, grow
-from gputree.growth.choose_loop import grow_whole
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.tree.tree import Split
 
+grow_whole = partial(choose_loop.grow_whole, then=choose_loop.as_grown)
 BACKEND = CpuBackend(2)
 
 
@@ -153,6 +156,25 @@ def test_several_trees_have_draws_of_their_own():
         own = [finish(one, target, np.empty(0), Finish(GINI)) for one in (each, alone)]
         assert own[0].threshold.tobytes() == own[1].threshold.tobytes()
     assert len({each.layout.node.size for each in grown}) > 1
+
+
+def test_trees_are_taken_one_by_one():
+    """While they grow, trees take more room than afterwards: a thread has one at a time."""
+    X, signal, _ = table()
+    target = class_target((signal > 0).astype(int), 2, None)
+    bins, data = bin_table(BACKEND, read_table(X), None, 255)
+    starts = [
+        Start(BACKEND.begin(data, bins, target), target.channels, target.totals) for _ in range(12)
+    ]
+    met = []
+
+    def take(number, grown):
+        met.append(weakref.ref(grown.draft))
+        return number, sum(draft() is not None for draft in met)
+
+    found = choose_loop.grow_whole(BACKEND, starts, bins, Rules(GINI), range(12), 2**24, take)
+    assert [number for number, _ in found] == list(range(12))
+    assert max(n_alive for _, n_alive in found) <= BACKEND.n_lanes
 
 
 def test_what_it_cannot_do_is_left_to_frontiers():

@@ -114,13 +114,17 @@ def test_trees_without_a_split_add_their_root(backend):
     assert backend.leaves_of(stack, table).tolist() == [[0, 0]] * 3
 
 
-def test_a_stack_of_mixed_trees_keeps_their_order():
-    """Coded and walked trees take turns."""
+@pytest.mark.parametrize("most", [None, 0, 200])
+def test_a_stack_of_mixed_trees_keeps_their_order(monkeypatch, most):
+    """Coded and walked trees take turns, and large ones are by themselves."""
+    if most is not None:
+        monkeypatch.setattr(cpu_predict, "LARGE_NODES", most)
+        monkeypatch.setattr(cpu_predict, "MOST_NODES", most)
     rng = np.random.default_rng(5)
     trees = [drawn_tree(rng, MIXED, 6, kinds=(1,) if at % 3 else (1, 2, 3)) for at in range(9)]
     stack = Stack.of(trees)
     kinds = [type(part).__name__ for part in cpu_predict._pack(stack)]
-    assert kinds.count("CodedTrees") >= 2
+    assert len(kinds) == 9 if most == 0 else kinds.count("CodedTrees") >= 2
     assert kinds.count("Walked") >= 2
     table = drawn_table(rng, MIXED, 300)
     leaf, total = looped(stack, table, [0.25])

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -252,6 +253,15 @@ def refuses(path, data, match=None):
     path.write_bytes(data)
     with pytest.raises(ModelFileError, match=match):
         gputree.load(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_read_once(saved, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    data = saved.read_bytes()
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[data], daemon=True)
+    writer.start()
+    assert gputree.load(tmp_path / "pipe").to_bytes() == gputree.load(saved).to_bytes()
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(saved):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree import C45Classifier, CARTClassifier, CARTRegressor, DecisionTreeClassifier
+from gputree import C45Classifier, CARTClassifier, CARTRegressor, DecisionTreeClassifier, shares
 from gputree.dtypes import STAY
 from gputree.growth import surrogates
 from gputree.shares import divided
@@ -86,6 +86,17 @@ def test_the_parts_of_a_row_add_up_to_the_row_exactly(known, weight):
     share = np.array(known) / sum(known)
     for each, below, own in zip(row, child, part, strict=True):
         assert abs(own - weight[each] * share[below]) <= 1.01 + weight[each] * 1e-12
+
+
+@pytest.mark.parametrize("most", [1, 5, 9])
+def test_how_many_weights_are_divided_at_once_changes_no_part(monkeypatch, most):
+    rng = np.random.default_rng(0)
+    group, n_members = rng.integers(0, 4, 30), np.array([2, 5, 3, 1])
+    given_all = rng.integers(1, 99, 30), group, rng.integers(1, 9, 11), n_members
+    whole = divided(*given_all)
+    monkeypatch.setattr(shares, "PARTS_AT_ONCE", most)
+    for one, other in zip(divided(*given_all), whole, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @given(st.integers(0, 2**32 - 1))

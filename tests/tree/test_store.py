@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -455,7 +456,7 @@ def test_a_file_holds_what_was_written(tmp_path, kind):
     path = kind(tmp_path / "model.gputree")
     store.write(path, b"old and longer")
     store.write(path, b"new")
-    assert store.read(path) == b"new"
+    assert Path(path).read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["model.gputree"]
 
 
@@ -551,12 +552,8 @@ def test_a_name_of_the_longest_length_can_be_written(tmp_path):
 def test_a_missing_folder_and_a_folder_raise_the_ordinary_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         store.write(tmp_path / "none" / "model", b"x")
-    with pytest.raises(FileNotFoundError):
-        store.read(tmp_path / "none")
     with pytest.raises(OSError):
         store.write(tmp_path, b"x")
-    with pytest.raises(OSError):
-        store.read(tmp_path)
     assert os.listdir(tmp_path) == []
 
 

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -149,3 +149,17 @@ def test_a_chain_of_thousands_of_splits_is_walked_without_recursion():
     assert tree.depth[-2:].tolist() == [5000, 5000]
     assert tree.n_leaves == 5001
     assert tree.parent[-1] == 9998
+
+
+def test_arrays_that_nobody_can_change_are_not_copied():
+    tree = Tree(**arrays())
+    assert replace(tree, feature=[0, -1, 1, -1, -1]).value is tree.value
+    whole = np.array([9.0, 0.25, 0.0, 0.5, 0.0, 0.0])
+    own = Tree(**arrays() | {"gain": whole[1:]})
+    whole.setflags(write=False)
+    assert np.shares_memory(replace(own, gain=whole[1:]).gain, whole)
+    whole.setflags(write=True)
+    view = whole[1:]
+    view.setflags(write=False)
+    assert not np.shares_memory(replace(own, gain=view).gain, whole)
+    assert not np.shares_memory(own.gain, whole)

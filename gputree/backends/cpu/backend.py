@@ -331,8 +331,9 @@ class CpuBackend(Defaults):
         keys: HostArray,
         search: Search,
         limits: Limits,
-    ) -> list[Whole] | None:
-        return cpu_grow.grow_whole(self._workers, roots, totals, keys, search, limits)
+        then: Callable[[int, Whole], Result],
+    ) -> list[Result] | None:
+        return cpu_grow.grow_whole(self._workers, roots, totals, keys, search, limits, then)
 
     def boost(
         self,

@@ -3,13 +3,13 @@
 `grow_whole` chooses between them; `growth.choose_loop` asks it before it turns to frontiers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Search, categories_by_feature
+from gputree.backends.contract import Result, Search, categories_by_feature
 from gputree.backends.cpu import sweep as cpu_sweep
 from gputree.backends.cpu.categories import is_compiled, way_of
 from gputree.backends.cpu.distinct import NONE
@@ -43,8 +43,9 @@ def grow_whole(
     keys: HostArray,
     search: Search,
     limits: Limits,
-) -> list[Whole] | None:
-    """Trees on rows at their roots; None where frontiers are quicker, or have to do it."""
+    then: Callable[[int, Whole], Result],
+) -> list[Result] | None:
+    """What becomes of trees on rows at their roots; None where frontiers are quicker or needed."""
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
     if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
@@ -52,13 +53,13 @@ def grow_whole(
         if n_places is None:
             return None
         own = roots[0], totals[0], keys[0], search, limits
-        return [cpu_sweep.WaveTree(workers, *own, n_places).grown()]
+        return [then(0, cpu_sweep.WaveTree(workers, *own, n_places).grown())]
     if search.is_random and roots[0].bins.is_nominal.any():
         return None
     if not all(is_compiled(rules) for rules, _ in search.categories):
         return None
     return workers.map(
-        lambda i: _grow(roots[i], totals[i], keys[i], search, limits), range(len(roots))
+        lambda i: then(i, _grow(roots[i], totals[i], keys[i], search, limits)), range(len(roots))
     )
 
 

@@ -26,6 +26,10 @@ from gputree.tree.tree import Tree
 
 MOST_CUTS = int(predict_many.HIGHEST) - 1  # of a feature; its codes are 0 .. n_cuts, or HIGHEST
 MOST_COLUMNS = int(predict_many.COLUMN) + 1
+LARGE_NODES = 2**16  # of a tree that is walked in its own arrays, not in copies beside others
+# Of trees that are coded together, which takes room for a while; more in larger models, so that
+# rows are not coded too often.
+MOST_NODES, MOST_PARTS = 2**20, 8
 MOST_NEAR = 4096  # words of a tree that leave room for codes in the cache nearest to a core
 
 
@@ -43,7 +47,7 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     if tree.n_nodes == 1:
         return leaf
     matrix, column_of = _matrix(table, tree.tested)
-    column = column_of[tree.feature].astype(np.int32)
+    column = column_of[tree.feature]
     args = [matrix, column, tree.threshold, tree.missing_slot, tree.first_child]
     kernel = predict.apply
     if _needs_values(tree):
@@ -58,7 +62,7 @@ def leaves_of(workers: Workers, stack: Stack, table: Table) -> HostArray:
     leaf = np.zeros((table.n_rows, stack.n_trees), np.int32)
     for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.leaves_of, predict_many.walked_leaves_of
-        own = leaf[:, part.first_tree : part.first_tree + len(part.root)]
+        own = leaf[:, part.first_tree : part.first_tree + part.stack.n_trees]
         _run(workers, kernels, part, matrix, column_of, own)
     return leaf
 
@@ -69,8 +73,7 @@ def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -
     total = np.tile(np.asarray(start, np.float64), (table.n_rows, 1))
     for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.sum_leaves, predict_many.walked_sum_leaves
-        own = slice(part.first_tree, part.first_tree + len(part.root))
-        added = stack.root[own], stack.value, stack.column[own]
+        added = part.stack.root, part.stack.value, part.stack.column
         _run(workers, kernels, part, matrix, column_of, *added, total)
     return total
 
@@ -80,6 +83,7 @@ class CodedTrees:
     """Neighbouring trees that only compare with thresholds."""
 
     first_tree: int
+    stack: Stack
     root: HostArray  # (trees,) in `word`
     word: HostArray  # (nodes and gaps,)
     number: HostArray  # (nodes and gaps,) the node of each word in its tree
@@ -107,13 +111,15 @@ class Walked:
     """Neighbouring trees, one of which at least needs the values themselves."""
 
     first_tree: int
-    root: HostArray  # (trees,)
+    stack: Stack
     feature: HostArray  # (nodes,)
     others: tuple[HostArray, ...]  # (nodes,) what `predict.walk` asks for beside the columns
     block = predict_many.BLOCK_ROWS
 
     def arguments(self, column_of: HostArray, dtype: Any) -> tuple[Any, ...]:
-        return (column_of[self.feature], *self.others), self.root
+        is_whole = np.array_equal(column_of, np.arange(len(column_of)))
+        column = _read_only(self.feature if is_whole else column_of[self.feature])
+        return (column, *self.others), self.stack.root
 
 
 # Kept as long as the stack is, since a model predicts many times.
@@ -128,11 +134,8 @@ def _parts(
     check_walk(stack, table)
     if stack not in _PACKED:
         _PACKED[stack] = list(_pack(stack))
-    feature = stack.joined("feature")
-    used = np.unique(feature[feature >= 0])
-    if not used.size:
-        used = np.zeros(1, np.int64)  # nobody looks at it
-    matrix, column_of = _matrix(table, used)
+    # Where nothing is tested, nobody looks at the first column.
+    matrix, column_of = _matrix(table, stack.tested if stack.tested.size else np.zeros(1, np.int64))
     for part in _PACKED[stack]:
         yield part, matrix, column_of
 
@@ -158,7 +161,7 @@ def matrix_of(table: Table) -> HostArray:
 
 def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
     """A matrix (rows, columns) of values, and the column of each feature that is used."""
-    column_of = np.arange(table.n_features)
+    column_of = np.arange(table.n_features, dtype=np.int32)
     whole = whole_matrix(table.columns)
     if whole is not None:
         return readable(to_numpy(whole)), column_of
@@ -180,32 +183,47 @@ def _needs_values(tree: Tree) -> bool:
 
 
 def _pack(stack: Stack) -> Iterator[CodedTrees | Walked]:
-    """Parts in the order of the trees."""
+    """Parts in the order of the trees. A large tree that is walked as it is has its own part."""
+    n_nodes = np.array([tree.n_nodes for tree in stack.trees])
     is_walked = np.array([_needs_values(tree) for tree in stack.trees])
-    bounds = [0, *(1 + np.flatnonzero(is_walked[1:] != is_walked[:-1])), stack.n_trees]
-    for first, last in pairwise(bounds):
+    is_alone = is_walked & (n_nodes > LARGE_NODES)
+    is_first = (is_walked[1:] != is_walked[:-1]) | is_alone[1:] | is_alone[:-1]
+    most = max(MOST_NODES, int(n_nodes.sum()) // MOST_PARTS)
+    for first, last in pairwise([0, *(1 + np.flatnonzero(is_first)).tolist(), stack.n_trees]):
+        part = stack.part(first, last)
         if is_walked[first]:
-            yield _walked(stack, int(first), int(last))
+            yield _walked(first, part)
         else:
-            yield from _coded(stack, int(first), int(last))
+            yield from _coded(first, part, most)
 
 
-def _walked(stack: Stack, first: int, last: int) -> Walked:
-    trees = stack.trees[first:last]
+def _walked(first: int, stack: Stack) -> Walked:
+    """Some trees, in their own arrays where there is only one."""
     names = "feature", "threshold", "missing_slot", "first_child", "n_children"
-    feature, *others = (np.concatenate([getattr(tree, name) for tree in trees]) for name in names)
-    root = stack.root[first:last]
     start, *lists = stack.quick_lists
-    own = start[root[0] : root[0] + len(feature)]
-    return Walked(first, root - root[0], feature, (*others, own, *lists))
+    start = start.astype(np.int32 if len(lists[1]) < 2**31 else np.int64)
+    feature, *others = map(_read_only, (*map(stack.joined, names), start, *lists))
+    return Walked(first, stack, feature, tuple(others))
 
 
-def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]:
-    """Words of some trees; in two parts, if one has too many thresholds."""
-    trees = stack.trees[first:last]
-    feature, threshold, slot, child = (
-        np.concatenate([getattr(tree, name) for tree in trees])
-        for name in ("feature", "threshold", "missing_slot", "first_child")
+def _read_only(array: HostArray) -> HostArray:
+    """Like the arrays of a tree, so that kernels are compiled once."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _coded(first: int, stack: Stack, most: int) -> Iterator[CodedTrees | Walked]:
+    """Words of some trees; in two parts if they have more nodes, or one has too many thresholds."""
+    trees, half = stack.trees, stack.n_trees // 2
+    halves = (first, stack.part(0, half)), (first + half, stack.part(half, stack.n_trees))
+    n_nodes = np.array([tree.n_nodes for tree in trees], np.int64)
+    if half and n_nodes.sum() > most:
+        for its_first, part in halves:
+            yield from _coded(its_first, part, most)
+        return
+    feature, threshold, slot, child = map(
+        stack.joined, ("feature", "threshold", "missing_slot", "first_child")
     )
     inner = np.flatnonzero(child >= 0)
     by_cut, is_new = _in_order(inner, feature, threshold)
@@ -214,12 +232,10 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
     if not inner.size:  # leaves alone; they look at a column, too, whatever it holds
         used, n_cuts, column_key = np.zeros((3, 1), np.int64)
     if n_cuts.max(initial=0) > MOST_CUTS or len(column_key) > MOST_COLUMNS:
-        if last - first == 1:
-            yield _walked(stack, first, last)
-        else:
-            middle = (first + last) // 2
-            yield from _coded(stack, first, middle)
-            yield from _coded(stack, middle, last)
+        if not half:
+            yield _walked(first, stack)
+        for its_first, part in halves if half else ():
+            yield from _coded(its_first, part, most)
         return
     column = np.zeros(len(feature), np.uint64)
     column[inner] = column_of
@@ -234,6 +250,7 @@ def _coded(stack: Stack, first: int, last: int) -> Iterator[CodedTrees | Walked]
     own = np.searchsorted(used, column_key // 2)
     yield CodedTrees(
         first,
+        stack,
         root,
         word,
         number_of,
