@@ -153,7 +153,7 @@ def value_target(y: HostArray, weight: HostArray | None, *, is_counts: bool = Fa
         origin=tuple(origin.tolist()),
         is_counts=is_counts,
     )
-    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM))
+    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM, order="C"))
 
 
 def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:

@@ -20,7 +20,7 @@ from gputree.kernels.cpu.grow_categories import (
     try_categories,
 )
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.sampling import draw, mix
 from gputree.kernels.cpu.split import (
     WORD_BITS,
@@ -55,15 +55,17 @@ LISTED_AT, N_LISTED, ABSENT = 8, 9, 10
 N_COLUMNS = 11
 
 
-@kernel
+@inner
 def enlarged(array, n):
     """A copy with room for `n` entries."""
     larger = np.zeros((n, array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        for column in range(array.shape[1]):
+            larger[i, column] = array[i, column]
     return larger
 
 
-@kernel
+@inner
 def has_span(first, n, row, point):
     """Whether the targets of some rows differ."""
     for output in range(point.shape[0]):
@@ -73,7 +75,7 @@ def has_span(first, n, row, point):
     return False
 
 
-@kernel
+@inner
 def try_words(
     feature, codes, at, word, n, n_codes, n_values, own, ridge, least, times, near, bits, cells,
     seen, scratch, best, left,
@@ -119,7 +121,7 @@ def try_words(
     return lost & words.LOWER
 
 
-@kernel
+@inner
 def try_cells(
     feature, codes, at, n, channel, amount, values, is_weighted, n_codes, n_values, total_real,
     weight, n_rows, shape, rules, unit, near, every, bits, cells, seen, running, best, left,
@@ -157,7 +159,7 @@ def try_cells(
     return lost
 
 
-@kernel
+@inner
 def sort_out(
     first, n, codes, at, split_code, missing_code, missing_left, side_of, row, other, word, spot
 ):  # fmt: skip

@@ -6,7 +6,7 @@ from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import divide_categories
 from gputree.kernels.cpu.histogram import add_rows
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 from gputree.kernels.cpu.split import clear, list_codes, list_present, weight_at
 from gputree.kernels.cpu.winner import TRIMMED, crown
 
@@ -15,7 +15,7 @@ trim, penalty = SCALAR.trim, SCALAR.penalty
 LISTED_ROWS = 512  # up to here codes that occur are listed, instead of looking at all
 
 
-@kernel
+@inner
 def sum_categories(
     codes, at, n, n_codes, word, channel, amount, values, is_weighted, shape, near, every, bits,
     cells, seen,
@@ -48,7 +48,7 @@ def sum_categories(
     return n_seen
 
 
-@kernel
+@inner
 def may_divide(feature, n, n_codes, by_rows, categories):
     """Whether a feature is nominal, and a node of `n` rows may have a category with rows enough.
 
@@ -59,7 +59,7 @@ def may_divide(feature, n, n_codes, by_rows, categories):
     return is_nominal[feature] and (is_large or n_codes[feature] > n_categories[feature])
 
 
-@kernel
+@inner
 def unpack(cells, seen, n_seen, is_classes, sums):
     """The words of codes as two channels: both classes, or weight and sum."""
     for i in range(n_seen):
@@ -68,7 +68,7 @@ def unpack(cells, seen, n_seen, is_classes, sums):
         sums[2 * i + 1] = upper
 
 
-@kernel
+@inner
 def try_categories(
     feature, categories, own, cells, seen, n_seen, is_packed, shape, rules, unit, spare,
     best, left,
@@ -123,7 +123,7 @@ def try_categories(
     return lost
 
 
-@kernel
+@inner
 def set_sides(won, n_won, side_of):
     """The slots of the categories that a node has."""
     for i in range(n_won):

@@ -4,7 +4,7 @@ import time
 import warnings
 from contextlib import suppress
 
-from numba import njit
+from numba import njit, types
 from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
@@ -12,19 +12,33 @@ from numba.core.runtime.nrt import rtsys
 from gputree.kernels.undisturbed import undisturbed
 
 
-def kernel(function):
+def kernel(function, *, is_inner=False):
     """Compile on first use and keep the machine code on disk, where a disk can be written to.
 
     Kernels run without the interpreter lock. Nothing is fused or reordered (no fastmath): the bits
     of a score are part of the contract.
     """
-    compiled = njit(nogil=True, error_model="numpy")(function)
+    compiled = njit(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=is_inner
+    )(function)
     if config.DISABLE_JIT:
         return compiled
     with suppress(RuntimeError):  # no place for it: a read-only installation, no home folder
         compiled._cache = Cache(function)
     compiled.compile = undisturbed(compiled.compile)  # which loads what is kept, too
+    find_template = compiled.get_call_template
+
+    def template_of_types(args, kws):
+        """Compile for types alone: numba would do so for each constant that is passed, too."""
+        return find_template(tuple(types.unliteral(each) for each in args), kws)
+
+    compiled.get_call_template = template_of_types
     return compiled
+
+
+def inner(function):
+    """A kernel that other kernels alone call: Python has no way in, which takes long to compile."""
+    return kernel(function, is_inner=True)
 
 
 class Cache(FunctionCache):

@@ -8,7 +8,7 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 from gputree.kernels.cpu.sampling import draw
 from gputree.kernels.cpu.split import list_codes
 from gputree.kernels.cpu.winner import (
@@ -35,7 +35,7 @@ penalty = SCALAR.penalty
 # Sums.
 
 
-@kernel
+@inner
 def tally(row, word, code, offset, is_counted, cells, counts):
     """Sums of all features over some rows, and how many rows have each code if that is asked."""
     cells[:] = 0
@@ -55,7 +55,7 @@ def tally(row, word, code, offset, is_counted, cells, counts):
             number[at] += 1
 
 
-@kernel
+@inner
 def take_away(cells, counts, is_counted, less, fewer):
     """The sums of a node without those of one of its children."""
     for i in range(cells.shape[0]):
@@ -68,7 +68,7 @@ def take_away(cells, counts, is_counted, less, fewer):
 # Splits.
 
 
-@kernel
+@inner
 def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, scratch, best, left):
     """Try every split of a feature none of whose values is missing in the node."""
     min_rows, is_counted = rules[2], rules[3]
@@ -93,7 +93,7 @@ def try_codes(feature, cells, counts, n_values, total, n_rows, rules, prefix, sc
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
 
 
-@kernel
+@inner
 def try_seen(
     feature, cells, counts, seen, n_seen, missing_code, total, n_rows, rules, prefix, which,
     scratch, best, left,
@@ -126,7 +126,7 @@ def try_seen(
         left[0], left[1] = np.int64(scratch[0, i]), np.int64(scratch[1, i])
 
 
-@kernel
+@inner
 def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best, left):
     """Try the splits of a feature by its sums in a node; returns the weight of missing values."""
     seen, prefix, which, scratch = room[0], room[1], room[2], room[3]
@@ -148,7 +148,7 @@ def try_sums(feature, cells, counts, n_values, total, n_rows, rules, room, best,
     return lost & LOWER
 
 
-@kernel
+@inner
 def sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells):
     """List the codes of some rows, and add up words where there are several; returns how many."""
     for i in range(n):
@@ -160,7 +160,7 @@ def sum_rows(row, word, n, codes, n_codes, near, bits, seen, cells):
     return n_seen
 
 
-@kernel
+@inner
 def try_rows(
     feature, row, word, n, codes, n_codes, n_values, total, rules, room, near, bits, cells, counts,
     best, left,
@@ -189,7 +189,7 @@ def try_rows(
     return lost
 
 
-@kernel
+@inner
 def try_nominal(
     own, feature, row, word, table, categories, rules, hist, numbers, desk, best, left, listed
 ):  # fmt: skip
@@ -241,7 +241,7 @@ def try_nominal(
     return lost & LOWER
 
 
-@kernel
+@inner
 def search(
     own, key, row, word, table, columns, categories, n_drawn, rules, hist, numbers, desk, best,
     left, listed,
@@ -302,7 +302,7 @@ def search(
     return gain
 
 
-@kernel
+@inner
 def sort_out(n, codes, split_code, missing_code, missing_left, row, word, other_row, other_word):
     """Rows of the left child before those of the right one; returns how many."""
     n_left, n_right = 0, 0
@@ -314,11 +314,12 @@ def sort_out(n, codes, split_code, missing_code, missing_left, row, word, other_
         other_row[n_right], other_word[n_right] = own, amount
         n_left += goes_left
         n_right += not goes_left
-    row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
+    for i in range(n_right):
+        row[n_left + i], word[n_left + i] = other_row[i], other_word[i]
     return n_left
 
 
-@kernel
+@inner
 def sort_out_by_sides(n, codes, side_of, row, word, other_row, other_word):
     """The same where each code has its child, 0 or 1."""
     n_left, n_right = 0, 0
@@ -329,5 +330,6 @@ def sort_out_by_sides(n, codes, side_of, row, word, other_row, other_word):
         other_row[n_right], other_word[n_right] = own, amount
         n_left += 1 - goes_right
         n_right += goes_right
-    row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
+    for i in range(n_right):
+        row[n_left + i], word[n_left + i] = other_row[i], other_word[i]
     return n_left

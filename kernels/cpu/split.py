@@ -9,7 +9,7 @@ from numba import njit
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
@@ -43,7 +43,7 @@ for _bit in range(WORD_BITS):
     BIT_NUMBER[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
-@kernel
+@inner
 def weight_at(cells, at, is_classes, n_scored):
     """The weight of the sums whose first channel is `cells[at]`."""
     if not is_classes:
@@ -54,7 +54,7 @@ def weight_at(cells, at, is_classes, n_scored):
     return weight
 
 
-@kernel
+@inner
 def rows_at(cells, at, shape):
     """The row count of the sums whose first channel is `cells[at]`."""
     is_classes, n_scored, counts_rows, n_channels = shape
@@ -66,7 +66,7 @@ def rows_at(cells, at, shape):
 def _make_consider(two_way_score):
     """The search of one feature by a score; see `consider`."""
 
-    @njit(nogil=True, error_model="numpy")
+    @njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
     def considered(
         feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
         shape, rules, unit, best, left,
@@ -129,7 +129,7 @@ _consider = _make_consider(two_way)
 _consider_of_user = _make_consider(two_way_of_user)
 
 
-@kernel
+@inner
 def consider(
     feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows, shape,
     rules, unit, best, left,
@@ -150,7 +150,7 @@ def consider(
     return _consider(*given)
 
 
-@kernel
+@inner
 def measure(total, shape, unit, total_real):
     """Weight and rows of a node; its scored sums go to `total_real`."""
     is_classes, n_scored = shape[0], shape[1]
@@ -160,7 +160,7 @@ def measure(total, shape, unit, total_real):
     return weight_at(total, 0, is_classes, n_scored), rows_at(total, 0, shape)
 
 
-@kernel
+@inner
 def are_two_classes(shape, rules, weight):
     """Whether the quick search gives what the general one does."""
     is_classes, n_scored, counts_rows, _ = shape
@@ -168,7 +168,7 @@ def are_two_classes(shape, rules, weight):
     return is_pair and rules[0] == BETWEEN and weight <= EXACT_WEIGHT
 
 
-@kernel
+@inner
 def settle(node, best, left, total, missing_weight, shape, score, winner, left_sums):
     """Write a node's winner; `missing_weight` is that of the winning feature in the node."""
     score[node] = best[SCORE]
@@ -184,7 +184,7 @@ def settle(node, best, left, total, missing_weight, shape, score, winner, left_s
         winner[node, 3] = 1 if part <= rows_at(total, 0, shape) - part else 0
 
 
-@kernel
+@inner
 def feature_at(turn, is_ordered, rank, node, n_drawn, is_found):
     """The feature to try at some turn, -1 to skip it; `rank` is empty where all are tried.
 
@@ -265,7 +265,7 @@ def search_hist(
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
 
 
-@kernel
+@inner
 def list_codes(codes, n, n_codes, words, seen):
     """The different codes of some rows in ascending order; returns how many there are."""
     n_words = (n_codes + WORD_BITS - 1) // WORD_BITS
@@ -294,7 +294,7 @@ def list_codes(codes, n, n_codes, words, seen):
     return n_seen
 
 
-@kernel
+@inner
 def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
     """The codes of values that have a weight, in order; returns how many."""
     n_seen = 0
@@ -305,7 +305,7 @@ def list_present(cells, n_values, n_channels, is_classes, n_scored, seen):
     return n_seen
 
 
-@kernel
+@inner
 def clear(cells, seen, n_seen, n_channels):
     """Undo what one feature wrote."""
     for i in range(n_seen):
@@ -314,7 +314,7 @@ def clear(cells, seen, n_seen, n_channels):
             cells[at + c] = 0
 
 
-@kernel
+@inner
 def fetch_codes(code, by_row, spot, n, row, local):
     """The codes of some rows, put side by side for each feature; by row where so laid out."""
     if spot.shape[0] == 0:

@@ -7,7 +7,7 @@ scores can be worked out for all candidates at once before any are compared.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 from gputree.kernels.cpu.winner import best_candidate, crown
 
 EXACT_WEIGHT = 2**26  # the product of two counts up to here needs at most 52 bits
@@ -16,7 +16,7 @@ SECOND_CLASS = 16  # packed counts: all rows in the bits below, those of the sec
 ALL_ROWS = (1 << SECOND_CLASS) - 1
 
 
-@kernel
+@inner
 def consider_codes(feature, cells, base, n_codes, total, min_rows, scratch, best, left):
     """Try every split of one feature of one node; cells[base + 2 * code] begin its counts."""
     part, second, scores = scratch[0], scratch[1], scratch[2]
@@ -40,21 +40,21 @@ def consider_codes(feature, cells, base, n_codes, total, min_rows, scratch, best
         left[1] = np.int64(second[i])
 
 
-@kernel
+@inner
 def pack(n, label, packed):
     """What each of `n` rows adds to packed counts."""
     for i in range(n):
         packed[i] = 1 + (label[i] << SECOND_CLASS)
 
 
-@kernel
+@inner
 def count_packed(codes, n, packed, counts):
     """Add rows to the packed counts of their codes."""
     for i in range(n):
         counts[np.uint64(codes[i])] += packed[i]
 
 
-@kernel
+@inner
 def consider_rows(feature, counts, seen, n_seen, total, min_rows, scratch, best, left):
     """Try every split of one feature of a small node; counts[seen] are packed, and cleared."""
     part, second, scores = scratch[0], scratch[1], scratch[2]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 
 # A candidate whose score is below the best one's by more than this share cannot win, not even
 # after both are trimmed; it is refused without a division.
@@ -16,7 +16,7 @@ N_ENTRIES = 6
 apart, room, trim = SCALAR.apart, SCALAR.room, SCALAR.trim
 
 
-@kernel
+@inner
 def forget(best, left):
     """No winner yet."""
     best[TRIMMED] = -np.inf
@@ -28,7 +28,7 @@ def forget(best, left):
     left[:] = 0
 
 
-@kernel
+@inner
 def crown(best, score, feature, code, next_code, side):
     """Make a candidate the winner."""
     best[TRIMMED] = trim(score)
@@ -39,7 +39,7 @@ def crown(best, score, feature, code, next_code, side):
     best[SIDE] = side
 
 
-@kernel
+@inner
 def best_candidate(n, part, steep, weight, total, ridge, least, times, best, scores):
     """The candidate that beats `best`, or -1: the squared distance of means in one channel.
 

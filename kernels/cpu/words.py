@@ -7,7 +7,7 @@ like numbers. The winners are those of the general search.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.split import (
     WORD_BITS,
     feature_at,
@@ -124,7 +124,7 @@ def tally_mixed(begin, end, row, cell, word, code, offset, cells):
             cells[base + np.uint64(codes[row[i]]) + np.uint64(cell[i])] += word[i]
 
 
-@kernel
+@inner
 def add_four(row, cell, word, code, feature, offset, cells):
     """Add for four features at once."""
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
@@ -142,7 +142,7 @@ def add_four(row, cell, word, code, feature, offset, cells):
         cells[base3 + np.uint64(codes3[at]) + own] += amount
 
 
-@kernel
+@inner
 def add_two(row, cell, word, code, feature, offset, cells):
     """Add for two features at once."""
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
@@ -197,14 +197,14 @@ def gather(begin, end, summed, feature, start, n_rows, order, word, code, hist, 
                 own[codes[order[j]]] += word[order[j]]
 
 
-@kernel
+@inner
 def keep(left, curved, steep):
     """Remember the sums of the winner's left child."""
     left[0] = np.int64(curved)
     left[1] = np.int64(steep)
 
 
-@kernel
+@inner
 def consider_codes(feature, cells, base, n_values, total, ridge, least, times, scratch, best, left):
     """Try every split of one feature of one node, none of whose values is missing."""
     part, gradient, scores = scratch[0], scratch[1], scratch[2]
@@ -224,7 +224,7 @@ def consider_codes(feature, cells, base, n_values, total, ridge, least, times, s
         keep(left, part[i], gradient[i])
 
 
-@kernel
+@inner
 def consider_seen(
     feature, cells, base, seen, n_seen, lost, total, ridge, least, times, scratch, best, left
 ):  # fmt: skip
@@ -267,7 +267,7 @@ def choose(first, last, prefix, total, ridge, least, scratch, best):
     return found + first if found >= 0 else -1
 
 
-@kernel
+@inner
 def try_ordered(feature, cells, n_values, total, ridge, least, seen, scratch, best, left):
     """Try the thresholds of a feature by its sums; returns the weight of missing values."""
     lost = cells[n_values] if cells.shape[0] > n_values else np.int64(0)

@@ -168,7 +168,7 @@ def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
             return matrix, place
     place[used] = np.arange(len(used))
     chosen = [floats(table.columns[feature]) for feature in used.tolist()]
-    return np.stack(chosen, axis=1), place
+    return readable(np.stack(chosen, axis=1)), place
 
 
 def _needs_values(tree: Tree) -> bool:
