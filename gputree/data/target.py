@@ -224,7 +224,7 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         if all(part is None for part in parts):
             return None
         some = zip(parts, rows, strict=True)
-        return np.concatenate([part[..., own] for part, own in some], axis=-1)
+        return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
     return Target(first.channels, *(joined(name) for name in ("weight", "label", "point", "value")))
 
