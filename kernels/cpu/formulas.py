@@ -1,7 +1,6 @@
 """The formulas of `criteria`, `losses` and `widths`, compiled for scalars."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -32,17 +31,23 @@ def power(t):
 
 
 OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
-# What only compiled code calls needs no entries, which take long to compile.
-NO_ADDRESS: dict[str, Any] = {"no_cfunc_wrapper": True}
-NO_ENTRY = NO_ADDRESS | {"no_cpython_wrapper": True}
-# Without the test for a divisor of 0 that Python's rules ask for, loops become vector code.
-formula = njit(error_model="numpy", **NO_ADDRESS)
+
+
+def formula(function):
+    """Without the test for a divisor of 0 that Python's rules ask for, loops become vector code."""
+    return njit(error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
 SCALAR = criteria.compile_for(formula, OPERATIONS)
 LOSSES = losses.tools_for(formula, OPERATIONS)
 WIDTHS = SimpleNamespace(wide_shift=formula(widths.wide_shift), narrowing=formula(widths.narrowing))
 
-# A call for each candidate, or each row, would cost more than most formulas do.
-inlined = njit(error_model="numpy", forceinline=True, **NO_ENTRY)
+
+def inlined(function):
+    """A call for each candidate, or each row, would cost more than most formulas do."""
+    return njit(
+        error_model="numpy", forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+    )(function)
 
 
 def choose(functions, number=0):
