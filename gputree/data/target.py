@@ -153,7 +153,7 @@ def value_target(y: HostArray, weight: HostArray | None, *, is_counts: bool = Fa
         origin=tuple(origin.tolist()),
         is_counts=is_counts,
     )
-    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM))
+    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM, order="C"))
 
 
 def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
@@ -224,7 +224,7 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         if all(part is None for part in parts):
             return None
         some = zip(parts, rows, strict=True)
-        return np.concatenate([part[..., own] for part, own in some], axis=-1)
+        return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
     return Target(first.channels, *(joined(name) for name in ("weight", "label", "point", "value")))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from gputree.kernels import buckets
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 
 BUCKETS = buckets.BUCKETS
 FINE_BUCKETS = buckets.FINE_BUCKETS
@@ -26,14 +26,14 @@ ordered_bucket = njit(buckets.ordered_bucket)
 ordered_fine_bucket = njit(buckets.ordered_fine_bucket)
 
 
-@kernel
+@inner
 def round_values(values, single):
     """Some values as float32. -0.0 equals 0.0."""
     for i in range(values.shape[0]):
         single[i] = np.float32(values[i]) + np.float32(0.0)
 
 
-@kernel
+@inner
 def find_buckets(values, single, word, bucket):
     """The buckets of some values; BUCKETS for a missing one.
 
@@ -45,7 +45,7 @@ def find_buckets(values, single, word, bucket):
         bucket[i] = np.uint32(BUCKETS) if is_missing else np.uint32(ordered_bucket(word[i]))
 
 
-@kernel
+@inner
 def find_fine_cells(values, page_of, single, word, cell):
     """The cells of some values in a table of fine buckets."""
     round_values(values, single)
@@ -58,7 +58,7 @@ def find_fine_cells(values, page_of, single, word, cell):
         cell[i] = (page << PAGE_BITS) | (cell[i] & IN_PAGE)
 
 
-@kernel
+@inner
 def find_cells(values, is_fine, page_of, single, word, cell):
     """The cells of some values in a table of coarse buckets or of fine ones."""
     if is_fine:
@@ -75,7 +75,7 @@ def count_missing(matrix, n_missing):
             n_missing[column] += matrix[row, column] != matrix[row, column]
 
 
-@kernel
+@inner
 def add_weights(group, weights, sums):
     """Add the weight of each row, which is 1 if there are none, to the sum of its group."""
     if weights.shape[0] > 0:
@@ -220,7 +220,7 @@ def tabulate(bucket_of_cut, missing_code, table):
     table[BUCKETS] = missing_code
 
 
-@kernel
+@inner
 def count_below(value, cut, first, last):
     """How many cuts lie below a value: those before `first` do, those from `last` on do not."""
     while first < last:

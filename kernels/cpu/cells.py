@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 
 
 @kernel
@@ -31,7 +31,7 @@ def gather(
             add_row(row, label, value, weight, target, np.int64(own_code) * n_channels, n_channels)
 
 
-@kernel
+@inner
 def add_row(row, label, value, weight, cells, at, n_channels):
     """Add one row to the sums that begin at cells[at]."""
     channel = np.int64(label[row]) if label.shape[0] > 0 else np.int64(0)
@@ -42,7 +42,7 @@ def add_row(row, label, value, weight, cells, at, n_channels):
         cells[at + n_channels - 1] += 1
 
 
-@kernel
+@inner
 def occurs(hist, at, n_channels):
     """Whether any of the sums that begin at hist[at] is not 0."""
     found = False

@@ -7,7 +7,7 @@ slices and calls a feature are few.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 from gputree.kernels.cpu.sampling import mix, share
 from gputree.kernels.cpu.scoring import BETWEEN
 from gputree.kernels.cpu.split import consider
@@ -20,7 +20,7 @@ TOP_BIT = np.uint64(63)
 FEATURE, CUT, N_LOST, LOST_LEFT = 0, 1, 2, 3
 
 
-@kernel
+@inner
 def cut_between(part, below, above, start, low, high):
     """A value between two codes, `part` of the way, and the largest code that is not above it.
 
@@ -40,7 +40,7 @@ def cut_between(part, below, above, start, low, high):
     return value, first
 
 
-@kernel
+@inner
 def room_for(n_features, n_channels):
     """Room for what is drawn in a node: splits, values, sums, and floats for their scores."""
     return (
@@ -52,7 +52,7 @@ def room_for(n_features, n_channels):
     )
 
 
-@kernel
+@inner
 def draw_cut(feature, key, edges, table, at, n, n_values, split, value, k):
     """Draw the split of one feature: split[k] has feature, cut, missing values, and their side.
 
@@ -81,7 +81,7 @@ def draw_cut(feature, key, edges, table, at, n, n_values, split, value, k):
     return True
 
 
-@kernel
+@inner
 def sum_words(table, feature, at, word, first, n, cut, lost_code, sums, k):
     """Weight and second sum of the rows up to a code, and of those with the missing code.
 
@@ -94,7 +94,7 @@ def sum_words(table, feature, at, word, first, n, cut, lost_code, sums, k):
     sums[k, 0], sums[k, 1] = total & LOWER, total >> UPPER
 
 
-@kernel
+@inner
 def sum_one(table, feature, at, values, n, cut, lost_code, sums, k):
     """The same of rows that count 1 and have one value."""
     n_rows, total = np.int64(0), np.int64(0)
@@ -106,7 +106,7 @@ def sum_one(table, feature, at, values, n, cut, lost_code, sums, k):
     sums[k, 0], sums[k, 1] = n_rows, total
 
 
-@kernel
+@inner
 def sum_cells(codes, at, n, cut, lost_code, channel, amount, values, is_weighted, sums):
     """The sums of all channels of the same rows."""
     sums[:] = 0
@@ -121,7 +121,7 @@ def sum_cells(codes, at, n, cut, lost_code, channel, amount, values, is_weighted
                 sums[sums.shape[0] - 1] += 1
 
 
-@kernel
+@inner
 def search_drawn(
     key, turn, n_drawn, is_ordered, edges, table, at, first, n, n_values, word, channel, amount,
     values, is_weighted, own, total_real, weight, n_rows, shape, rules, unit, times, room, running,
@@ -176,7 +176,8 @@ def search_drawn(
             )  # fmt: skip
             if winner >= 0:
                 crown(best, real[2, winner], split[winner, FEATURE], 0, -1, 0)
-                left[:] = sums[winner, : left.shape[0]]
+                for c in range(left.shape[0]):
+                    left[c] = sums[winner, c]
         else:
             for i in range(n_found):
                 before = best[TRIMMED]
@@ -193,7 +194,7 @@ def search_drawn(
     return split[winner, N_LOST], value[winner]
 
 
-@kernel
+@inner
 def around(codes, at, n, cut, n_values):
     """The codes of the node on both sides of a cut; the higher one is -1 where there is none."""
     lower, higher = np.int64(-1), np.int64(n_values)
@@ -206,7 +207,7 @@ def around(codes, at, n, cut, n_values):
     return lower, higher if higher < n_values else np.int64(-1)
 
 
-@kernel
+@inner
 def threshold_at(value, feature, edges, lower, higher):
     """The value drawn, if it divides the two codes; otherwise NaN, for what lies midway."""
     below, above, start = edges

@@ -31,14 +31,23 @@ def power(t):
 
 
 OPERATIONS = SimpleNamespace(mul=mul, select=select, split=split, power=power)
-# Without the test for a divisor of 0 that Python's rules ask for, loops become vector code.
-formula = njit(error_model="numpy")
+
+
+def formula(function):
+    """Without the test for a divisor of 0 that Python's rules ask for, loops become vector code."""
+    return njit(error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
 SCALAR = criteria.compile_for(formula, OPERATIONS)
 LOSSES = losses.tools_for(formula, OPERATIONS)
 WIDTHS = SimpleNamespace(wide_shift=formula(widths.wide_shift), narrowing=formula(widths.narrowing))
 
-# A call for each candidate, or each row, would cost more than most formulas do.
-inlined = njit(error_model="numpy", forceinline=True)
+
+def inlined(function):
+    """A call for each candidate, or each row, would cost more than most formulas do."""
+    return njit(
+        error_model="numpy", forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+    )(function)
 
 
 def choose(functions, number=0):

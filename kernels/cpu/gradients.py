@@ -8,7 +8,7 @@ and put together in any order: largest magnitudes and sums of integers. Loops ru
 import numpy as np
 
 from gputree.kernels.cpu.formulas import LOSSES, choose, inlined
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.words import UPPER
 from gputree.kernels.losses import every_loss
 
@@ -93,7 +93,8 @@ def volumes(begin, end, step, raw, most, total):
     for part in range(begin, end):
         first, last = part * step, min((part + 1) * step, raw.shape[1])
         tops, totals = most[first:last], total[first:last]
-        tops[:] = raw[0, first:last]
+        for i in range(tops.shape[0]):
+            tops[i] = raw[0, first + i]
         for output in range(1, raw.shape[0]):
             values = raw[output, first:last]
             for i in range(values.shape[0]):
@@ -133,7 +134,7 @@ def weigh(begin, end, step, weight, is_inside, gradient, hessian, largest):
             largest[part, 1] = weighed(weight[first:last], is_inside[first:last], curved)
 
 
-@kernel
+@inner
 def weighed(weight, is_inside, values):
     """Multiply by weights, leave out what is outside, and return the largest magnitude."""
     if weight.shape[0] > 0:
@@ -162,7 +163,7 @@ def widen(begin, end, step, scale, values, total):
         total[part] = magnitude
 
 
-@kernel
+@inner
 def narrowed(wide, half, less):
     """A whole number with some bits fewer; `half` rounds."""
     return (np.int64(wide) + half) >> less

@@ -8,7 +8,7 @@ enough, and the pool of the others after them.
 import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.multiway import branch_bits
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.split import list_present, rows_at, weight_at
@@ -23,7 +23,7 @@ POWERS = 64  # steps towards the first principal component
 UNSEEN = 65_535  # the slot of categories that a node has not, where these do not go with a pool
 
 
-@kernel
+@inner
 def make_room(n_categories, n_channels, n_scored):
     """Scratch memory for tables of up to `n_categories` categories: integers, sums and floats."""
     n_items = n_categories + 1
@@ -36,7 +36,7 @@ def make_room(n_categories, n_channels, n_scored):
     return numbers, items, sums, np.empty(n_items), apart_by, square, subsets
 
 
-@kernel
+@inner
 def worth(left, total, total_real, shape, rules, unit, floor):
     """What a division is worth, -inf where a child would be too small."""
     is_classes, n_scored = shape[0], shape[1]
@@ -57,7 +57,7 @@ def worth(left, total, total_real, shape, rules, unit, floor):
     return two_way(formula, left, first, unit, total_real, own, whole, floor)
 
 
-@kernel
+@inner
 def best_cut(items, order, n_items, total, total_real, shape, rules, unit, left):
     """Score and last item of the best cut of some items in order; `left` has what precedes them."""
     n_channels = shape[3]
@@ -72,7 +72,7 @@ def best_cut(items, order, n_items, total, total_real, shape, rules, unit, left)
     return best, best_trimmed, best_at
 
 
-@kernel
+@inner
 def sum_subsets(items, n_items, n_channels, low):
     """The sums of all subsets of items 1, 2, ..., by channel; item i is bit i - 1 of a subset."""
     for c in range(n_channels):
@@ -86,7 +86,7 @@ def sum_subsets(items, n_items, n_channels, low):
             n *= 2
 
 
-@kernel
+@inner
 def distances(base, low, n, total_real, whole, shape, ridge, unit, part, score):
     """The scores of subsets by squared distances of means, and the weights of their children 0.
 
@@ -110,7 +110,7 @@ def distances(base, low, n, total_real, whole, shape, ridge, unit, part, score):
         score[subset] = score[subset] / room(part[subset] + ridge, whole)
 
 
-@kernel
+@inner
 def best_subset(items, n_items, total, total_real, shape, rules, unit, base, left, subsets):
     """Score and members, bit by bit, of the best subset of items 1, 2, ... that join item 0.
 
@@ -148,7 +148,7 @@ def best_subset(items, n_items, total, total_real, shape, rules, unit, base, lef
     return best, best_trimmed, best_set
 
 
-@kernel
+@inner
 def gather_items(cells, base, entry, n_seen, min_category, shape, category, items):
     """The categories that have rows enough, with their sums, and the pool of the others after them.
 
@@ -175,7 +175,7 @@ def gather_items(cells, base, entry, n_seen, min_category, shape, category, item
     return n_listed, has_pool
 
 
-@kernel
+@inner
 def component(items, n_items, known, shape, unit, key, apart_by, square):
     """The first principal component of class shares, or of means, at each item."""
     is_classes, n_scored, _, n_channels = shape
@@ -199,7 +199,8 @@ def component(items, n_items, known, shape, unit, key, apart_by, square):
     for c in range(1, n_scored):
         if spread[c, c] > spread[widest, widest]:
             widest = c
-    direction[:] = spread[widest]
+    for c in range(n_scored):
+        direction[c] = spread[widest, c]
     for _ in range(POWERS):
         largest = 0.0
         for c in range(n_scored):
@@ -217,7 +218,7 @@ def component(items, n_items, known, shape, unit, key, apart_by, square):
         key[i] = in_turn(apart_by[i], direction, n_scored)
 
 
-@kernel
+@inner
 def in_turn(a, b, n):
     """The sum of products, one after another."""
     result = a[0] * b[0]
@@ -226,7 +227,7 @@ def in_turn(a, b, n):
     return result
 
 
-@kernel
+@inner
 def mean_keys(items, n_items, shape, ridge, key):
     """The share of the first class of each item, the largest first, or its mean."""
     is_classes, n_scored, _, n_channels = shape
@@ -236,11 +237,13 @@ def mean_keys(items, n_items, shape, ridge, key):
         key[i] = own / (np.float64(weight_at(items, at, is_classes, n_scored)) + ridge)
 
 
-@kernel
+@inner
 def put_in_order(key, n_items, order):
     """The items by their keys, the earlier first on ties."""
     if n_items > FEW:
-        order[:n_items] = np.argsort(key[:n_items], kind="mergesort")
+        ranked = np.argsort(key[:n_items], kind="mergesort")
+        for i in range(n_items):
+            order[i] = ranked[i]
         return
     for i in range(n_items):  # each is put where it belongs among those before it
         at = i
@@ -250,7 +253,7 @@ def put_in_order(key, n_items, order):
         order[at] = i
 
 
-@kernel
+@inner
 def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
     """The best division of the items that lie in the room, with known and missing sums beside them.
 
@@ -302,7 +305,7 @@ def divide_items(n_items, lost, shape, rules, unit, room_for, goes_right):
     return best, side, not is_exact and not is_optimal
 
 
-@kernel
+@inner
 def divide_categories(cells, base, entry, n_seen, lost, min_category, shape, rules, unit, room_for):
     """The best two groups of categories; sums of the i-th begin at base + entry[i] * n_channels.
 

@@ -26,7 +26,7 @@ from gputree.kernels.cpu.in_order import (
     make_desk,
     search_in_order,
 )
-from gputree.kernels.cpu.jit import kernel, step
+from gputree.kernels.cpu.jit import inner, kernel, step
 from gputree.kernels.cpu.sampling import draw, mix
 from gputree.kernels.cpu.split import (
     WORD_BITS,
@@ -63,11 +63,13 @@ LISTED_AT, N_LISTED, ABSENT = 8, 9, 10
 N_COLUMNS = 11
 
 
-@kernel
+@inner
 def enlarged(array, n):
     """A copy with room for `n` entries."""
     larger = np.zeros((n, array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        for column in range(array.shape[1]):
+            larger[i, column] = array[i, column]
     return larger
 
 

@@ -7,7 +7,7 @@ smaller nodes are summed one by one, from codes laid out node by node.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel, step
+from gputree.kernels.cpu.jit import inner, kernel, step
 
 
 @kernel
@@ -107,7 +107,7 @@ def tally(begin, end, row, cell, amount, values, code, offset, n_channels, cells
                 cells[first + last] += 1
 
 
-@kernel
+@inner
 def add_one(row, cell, value, codes, base, cells):
     """Count listed rows and add up one value for one feature."""
     begin, two, one = np.uint64(base), np.uint64(2), np.uint64(1)
@@ -117,7 +117,7 @@ def add_one(row, cell, value, codes, base, cells):
         cells[at + one] += value[i]
 
 
-@kernel
+@inner
 def add_two(row, cell, value, code, feature, offset, cells):
     """The same for two features at once: what a row needs is loaded once."""
     two, one = np.uint64(2), np.uint64(1)
@@ -135,7 +135,7 @@ def add_two(row, cell, value, code, feature, offset, cells):
         cells[at1 + one] += amount
 
 
-@kernel
+@inner
 def count_one(row, cell, codes, base, n_channels, cells):
     """Count the classes of listed rows for one feature."""
     begin, width = np.uint64(base), np.uint64(n_channels)
@@ -143,7 +143,7 @@ def count_one(row, cell, codes, base, n_channels, cells):
         cells[begin + np.uint64(codes[row[i]]) * width + np.uint64(cell[i])] += 1
 
 
-@kernel
+@inner
 def count_two(row, cell, code, feature, offset, n_channels, cells):
     """Count for two features at once: what a row needs is loaded once."""
     width = np.uint64(n_channels)
@@ -156,7 +156,7 @@ def count_two(row, cell, code, feature, offset, n_channels, cells):
         cells[(base1 + np.uint64(codes1[at])) * width + own] += 1
 
 
-@kernel
+@inner
 def count_four(row, cell, code, feature, offset, n_channels, cells):
     """Count for four features at once."""
     width = np.uint64(n_channels)

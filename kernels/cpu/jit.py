@@ -4,7 +4,7 @@ import time
 import warnings
 from contextlib import suppress
 
-from numba import njit
+from numba import njit, types
 from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
@@ -12,29 +12,46 @@ from numba.core.runtime.nrt import rtsys
 from gputree.kernels.undisturbed import undisturbed
 
 
-def kernel(function, *, makes_arrays=True):
+def kernel(function, *, is_inner=False, makes_arrays=True):
     """Compile on first use and keep the machine code on disk, where a disk can be written to.
 
     Kernels run without the interpreter lock. Nothing is fused or reordered (no fastmath): the bits
     of a score are part of the contract.
     """
-    # Said in either case: a function that does not say so does what its caller does.
-    compiled = njit(nogil=True, error_model="numpy", _nrt=makes_arrays)(function)
+    compiled = njit(
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=is_inner,
+        _nrt=makes_arrays,  # a function that does not say so does what its caller does
+    )(function)
     if config.DISABLE_JIT:
         return compiled
     with suppress(RuntimeError):  # no place for it: a read-only installation, no home folder
         compiled._cache = Cache(function)
     compiled.compile = undisturbed(compiled.compile)  # which loads what is kept, too
+    find_template = compiled.get_call_template
+
+    def template_of_types(args, kws):
+        """Compile for types alone: numba would do so for each constant that is passed, too."""
+        return find_template(tuple(types.unliteral(each) for each in args), kws)
+
+    compiled.get_call_template = template_of_types
     return compiled
 
 
+def inner(function):
+    """A kernel that other kernels alone call: Python has no way in, which takes long to compile."""
+    return kernel(function, is_inner=True)
+
+
 def step(function):
-    """A kernel that other kernels call, and that makes no arrays itself.
+    """A kernel that other kernels alone call, and that makes no arrays itself.
 
     Its arrays live as long as the caller's, so that nobody has to count who refers to them. To
     count takes longer than to search a node of a few rows.
     """
-    return kernel(function, makes_arrays=False)
+    return kernel(function, is_inner=True, makes_arrays=False)
 
 
 class Cache(FunctionCache):

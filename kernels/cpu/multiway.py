@@ -7,14 +7,14 @@ after another: categories in their order, channel by channel.
 import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.scoring import many_way
 from gputree.kernels.cpu.split import rows_at, weight_at
 
 log2 = SCALAR.log2
 
 
-@kernel
+@inner
 def branch_bits(weight, whole):
     """Weight times the bits that tell of a row that it took a branch."""
     if weight <= 0.0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gputree.kernels.cpu import words
 from gputree.kernels.cpu.formulas import SCALAR
-from gputree.kernels.cpu.jit import kernel, step
+from gputree.kernels.cpu.jit import inner, step
 from gputree.kernels.cpu.sampling import draw
 from gputree.kernels.cpu.split import list_codes, sort_first
 from gputree.kernels.cpu.winner import (
@@ -35,7 +35,7 @@ penalty = SCALAR.penalty
 # Sums.
 
 
-@kernel
+@inner
 def tally(row, word, code, offset, is_counted, cells, counts):
     """Sums of all features over some rows, and how many rows have each code if that is asked."""
     cells[:] = 0
@@ -309,7 +309,7 @@ def search(
     return gain
 
 
-@kernel
+@inner
 def sort_out(n, codes, split_code, missing_code, missing_left, row, word, other_row, other_word):
     """Rows of the left child before those of the right one; returns how many."""
     n_left, n_right = 0, 0
@@ -321,11 +321,12 @@ def sort_out(n, codes, split_code, missing_code, missing_left, row, word, other_
         other_row[n_right], other_word[n_right] = own, amount
         n_left += goes_left
         n_right += not goes_left
-    row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
+    for i in range(n_right):
+        row[n_left + i], word[n_left + i] = other_row[i], other_word[i]
     return n_left
 
 
-@kernel
+@inner
 def sort_out_by_sides(n, codes, side_of, row, word, other_row, other_word):
     """The same where each code has its child, 0 or 1."""
     n_left, n_right = 0, 0
@@ -336,5 +337,6 @@ def sort_out_by_sides(n, codes, side_of, row, word, other_row, other_word):
         other_row[n_right], other_word[n_right] = own, amount
         n_left += 1 - goes_right
         n_right += goes_right
-    row[n_left:n], word[n_left:n] = other_row[:n_right], other_word[:n_right]
+    for i in range(n_right):
+        row[n_left + i], word[n_left + i] = other_row[i], other_word[i]
     return n_left

@@ -10,7 +10,7 @@ has no branch, and rows are walked LANES at a time, each waiting for memory whil
 import numpy as np
 from numba import njit
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.predict import walk
 
 LANES = 8
@@ -30,7 +30,7 @@ def step(word, codes):
     return (word >> CHILD_BITS) + np.uint64(codes[word & COLUMN] > number)
 
 
-@kernel
+@inner
 def code_rows(matrix, feature, is_high, first_cut, n_steps, cut, reached, code):
     """Codes (rows, columns) of a block: how many cuts of a column's feature lie below a value.
 
@@ -80,7 +80,7 @@ def lay_out(first_child, n_rows, position):
         n_todo += 2
 
 
-@kernel
+@inner
 def descend(word, least_depth, code, n_rows, node):
     """The leaf of each row of codes; none is less than `least_depth` splits away from the root.
 
@@ -105,7 +105,7 @@ def descend(word, least_depth, code, n_rows, node):
         node[row + 4], node[row + 5], node[row + 6], node[row + 7] = e, f, g, h
 
 
-@kernel
+@inner
 def add_values(node, value, output, total):
     """Add value[node[row]] to total[row, output:]."""
     for row in range(total.shape[0]):
@@ -159,7 +159,7 @@ def sum_leaves(
             add_values(node, value[first_node[tree] :], output[tree], sums)
 
 
-@kernel
+@inner
 def walk_tree(root, block, nodes, node):
     """The node where each row of a block ends in the tree of this root, as `predict.walk` finds."""
     column, threshold, missing_slot, first_child, n_children, category_start = nodes[:6]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.split import (
     clear,
     consider,
@@ -27,7 +27,7 @@ FOUND_CODE, FOUND_NEXT, FOUND_WEIGHT, FOUND_KNOWN, FOUND_CUTS = 0, 1, 2, 3, 4
 N_FOUND = 5
 
 
-@kernel
+@inner
 def least_weight(weight, limits):
     """What a child of a node of this weight must weigh."""
     _, _, min_weight, share, most = limits
@@ -37,7 +37,7 @@ def least_weight(weight, limits):
     return max(min_weight, np.int64(math.ceil(least)))
 
 
-@kernel
+@inner
 def rate_feature(
     node, feature, cells, base, seen, n_seen, sums, total_real, shape, limits, unit, best, score,
     found,

@@ -10,7 +10,7 @@ import numpy as np
 from gputree.kernels.cpu import gradients
 from gputree.kernels.cpu.formulas import SCALAR, WIDTHS
 from gputree.kernels.cpu.grow import enlarged
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.node_search import (
     AT_CODE,
     BEGIN,
@@ -59,7 +59,7 @@ trim = SCALAR.trim
 wide_shift, narrowing = WIDTHS.wide_shift, WIDTHS.narrowing
 
 
-@kernel
+@inner
 def find_gradients(loss, output, y, raw, most, total, gradient, hessian):
     """Gradients and hessians of one output, as floats; where hessians are 1, they stay."""
     number, constant = loss
@@ -76,7 +76,7 @@ def find_gradients(loss, output, y, raw, most, total, gradient, hessian):
         gradients.curved_gradients(0, 1, n, number, constant, y, raw[0], gradient, hessian)
 
 
-@kernel
+@inner
 def find_words(weight, is_inside, n_inside, gradient, hessian, word):
     """Gradients and hessians as wide integers, in place, and as words; shifts and the sum of words.
 
@@ -100,7 +100,7 @@ def find_words(weight, is_inside, n_inside, gradient, hessian, word):
 # Trees.
 
 
-@kernel
+@inner
 def most_leaves(n_rows, max_depth, max_leaves, min_rows):
     """More leaves than so many a tree cannot have; negative limits are none."""
     n = n_rows // max(1, min_rows) + 1
@@ -109,13 +109,13 @@ def most_leaves(n_rows, max_depth, max_leaves, min_rows):
     return min(n, 1 << max_depth) if 0 <= max_depth < 30 else n
 
 
-@kernel
+@inner
 def direct_rows(offset):
     """Nodes of more rows have sums by code: those are more than the codes of a feature."""
     return max(DIRECT_ROWS, offset[-1] // (2 * (offset.shape[0] - 1)))
 
 
-@kernel
+@inner
 def make_desk(code, n_codes, n_direct, has_categories):
     """What the search of a node needs."""
     most, n_features = n_codes.max(), n_codes.shape[0]
@@ -139,14 +139,14 @@ def make_desk(code, n_codes, n_direct, has_categories):
     )  # fmt: skip
 
 
-@kernel
+@inner
 def plant(root, n_rows, total):
     """A root of rows whose words sum to `total`."""
     root[FIRST_CHILD], root[PLACE], root[BEGIN], root[DEPTH] = -1, -1, 0, 0
     root[N_ROWS], root[WEIGHT], root[GRADIENT] = n_rows, total & LOWER, total >> UPPER
 
 
-@kernel
+@inner
 def sum_node(own, place, row, word, table, is_counted, hist, numbers):
     """Sum the rows of a node by code."""
     rows = row[own[BEGIN] : own[BEGIN] + own[N_ROWS]]
@@ -154,7 +154,7 @@ def sum_node(own, place, row, word, table, is_counted, hist, numbers):
     tally(rows, word[own[BEGIN] :], table[0], table[3], is_counted, hist[place], counts)
 
 
-@kernel
+@inner
 def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free, n_free):
     """Give the children of a node places for their sums, where they need some.
 
@@ -188,7 +188,7 @@ def sum_up(node, here, row, word, table, is_counted, needs, hist, numbers, free,
     return n_free
 
 
-@kernel
+@inner
 def set_sides(own, is_left, n_known, categories_of, side_of):
     """The children of the codes that a node has."""
     for i in range(own[N_LISTED]):
@@ -196,7 +196,7 @@ def set_sides(own, is_left, n_known, categories_of, side_of):
     side_of[n_known] = 0 if is_left else 1
 
 
-@kernel
+@inner
 def divide(
     node, here, n_nodes, row, word, table, categories, listed, side_of, by_rows, other_row,
     other_word
@@ -315,7 +315,7 @@ def grow(
         n_nodes += 2
 
 
-@kernel
+@inner
 def list_rows(is_inside, row):
     """Rows that take part, then the others; returns how many take part."""
     n, n_inside = row.shape[0], 0
@@ -335,7 +335,7 @@ def list_rows(is_inside, row):
     return n_inside
 
 
-@kernel
+@inner
 def set_categories(categories, shift, weight, n_rows, is_counted, sizes, ridges):
     """Least sizes and ridges of categories in the units of a tree whose rows weigh so much."""
     least_rows, ridge = categories[2], categories[3]

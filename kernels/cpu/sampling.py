@@ -33,7 +33,9 @@ def draw(key, n_features, n_drawn, number, turn):
     for feature in range(n_features):
         number[feature] = mix(~key, np.uint64(feature))
     if n_drawn > FEW_FEATURES:
-        turn[:n_features] = np.argsort(number[:n_features], kind="mergesort")
+        ranked = np.argsort(number[:n_features], kind="mergesort")
+        for i in range(n_features):
+            turn[i] = ranked[i]
         return
     for feature in range(n_features):
         value = number[feature]

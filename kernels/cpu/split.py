@@ -9,7 +9,7 @@ from numba import njit
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
-from gputree.kernels.cpu.jit import kernel, step
+from gputree.kernels.cpu.jit import inner, kernel, step
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
@@ -67,7 +67,13 @@ def rows_at(cells, at, shape):
 def _make_consider(two_way_score, **options):
     """The search of one feature by a score; see `consider`."""
 
-    @njit(nogil=True, error_model="numpy", **options)
+    @njit(
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=True,
+        **options,
+    )
     def considered(
         feature, cells, base, seen, n_seen, missing_code, running, total_real, weight, n_rows,
         shape, rules, unit, best, left,
@@ -275,7 +281,7 @@ def search_hist(
         settle(node, best, left, total, missing_weight, shape, score, winner, left_sums)
 
 
-@kernel
+@inner
 def sort_first(numbers, n):
     """Sort some numbers, which asks for memory."""
     numbers[:n].sort()

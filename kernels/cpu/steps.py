@@ -6,7 +6,7 @@ import numpy as np
 
 from gputree.kernels.cpu.formulas import LOSSES
 from gputree.kernels.cpu.groups import UNSEEN
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 from gputree.kernels.cpu.node_search import (
     ABSENT,
     AT_CODE,
@@ -27,13 +27,13 @@ N_TOLD = 8
 newton = LOSSES.newton
 
 
-@kernel
+@inner
 def shifted(value, shift, most):
     """A number of the units of the loss in those of integers, but not more than the most."""
     return min(math.ldexp(value, shift), most)
 
 
-@kernel
+@inner
 def sum_leaves(node, n_nodes, row, gradient, hessian, sums):
     """Exact sums of wide gradients and hessians in each node."""
     for own in range(n_nodes - 1, -1, -1):
@@ -53,7 +53,7 @@ def sum_leaves(node, n_nodes, row, gradient, hessian, sums):
         sums[own, 0], sums[own, 1] = steep, curved
 
 
-@kernel
+@inner
 def find_steps(sums, n_nodes, shifts, amounts, step):
     """What each node adds to a prediction."""
     rate, most_step, ridge = amounts[0], amounts[1], amounts[4]
@@ -64,7 +64,7 @@ def find_steps(sums, n_nodes, shifts, amounts, step):
         step[own] = min(max(far, -most_step), most_step)
 
 
-@kernel
+@inner
 def side_of_category(code, categories, absent):
     """The child of a category, which a node has listed in ascending order, or has not."""
     low, high = 0, categories.shape[0]
@@ -78,7 +78,7 @@ def side_of_category(code, categories, absent):
     return np.int64(categories[low, 1]) if is_listed else absent
 
 
-@kernel
+@inner
 def send_down(row, node, table, categories, listed):
     """Where a row ends that took no part in a tree.
 
@@ -102,7 +102,7 @@ def send_down(row, node, table, categories, listed):
     return own
 
 
-@kernel
+@inner
 def step_on(node, n_nodes, row, n_inside, table, categories, listed, step, added):
     """Keep what each row's leaf adds to its prediction; row[n_inside:] took no part."""
     for own in range(n_nodes):
@@ -113,7 +113,7 @@ def step_on(node, n_nodes, row, n_inside, table, categories, listed, step, added
         added[row[i]] = step[send_down(row[i], node, table, categories, listed)]
 
 
-@kernel
+@inner
 def tell(node, n_nodes, worth, step, order, told, amounts):
     """Write the nodes of a finished tree breadth-first: whole numbers, then worth and step."""
     order[0] = 0
@@ -133,7 +133,7 @@ def tell(node, n_nodes, worth, step, order, told, amounts):
             end += 2
 
 
-@kernel
+@inner
 def tell_categories(node, n_nodes, order, table, categories, listed, told, codes, n_codes):
     """Add the codes that the nodes of a tree list, with their children; returns how many there are.
 
@@ -144,7 +144,9 @@ def tell_categories(node, n_nodes, order, table, categories, listed, told, codes
         if feature < 0 or not categories[0][feature]:
             continue
         n, first = node[own, N_LISTED], node[own, LISTED_AT]
-        codes[n_codes : n_codes + n] = listed[first : first + n]
+        for i in range(n):
+            for column in range(2):
+                codes[n_codes + i, column] = listed[first + i, column]
         if table[1][feature] > categories[1][feature]:
             codes[n_codes + n, 0], codes[n_codes + n, 1] = categories[1][feature], told[at, SLOT]
             n += 1

@@ -8,7 +8,7 @@ much is counted: they are never taken from the end of an array, and need no test
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.memory import ask_for
 
 AHEAD = 16  # rows that are asked for before their turn
@@ -118,7 +118,7 @@ def tally(
                 add_rows(low, high, listed, words, codes, offset, sums[part, k])
 
 
-@kernel
+@inner
 def add_rows(low, high, listed, words, by_row, offset, cells):
     """Add the words of listed rows to the sums of some features.
 

@@ -1,22 +1,22 @@
 """Whose turn it is: a heap of nodes, the highest worth first, and of equal ones the lower node."""
 
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner
 
 
-@kernel
+@inner
 def comes_before(worth, node, a, b):
     """Whether one entry of a heap comes before another."""
     return worth[a] > worth[b] or (worth[a] == worth[b] and node[a] < node[b])
 
 
-@kernel
+@inner
 def exchange(worth, node, a, b):
     """Let two entries of a heap change places."""
     worth[a], worth[b] = worth[b], worth[a]
     node[a], node[b] = node[b], node[a]
 
 
-@kernel
+@inner
 def push(worth, node, n, own_worth, own):
     """Add a node to a heap of `n`."""
     worth[n], node[n] = own_worth, own
@@ -26,7 +26,7 @@ def push(worth, node, n, own_worth, own):
         at = (at - 1) >> 1
 
 
-@kernel
+@inner
 def pop(worth, node, n):
     """Take the first node off a heap of `n`."""
     found = node[0]

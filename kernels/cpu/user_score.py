@@ -103,7 +103,8 @@ def score_all(address, sums, weights, score):
         n_children = 0
         for child in range(n_most):
             if weights[i, child] > 0.0:
-                children[n_children] = sums[i, child]
+                for c in range(n):
+                    children[n_children, c] = sums[i, child, c]
                 own_weights[n_children] = weights[i, child]
                 n_children += 1
         score[i] = REFUSED

@@ -9,7 +9,7 @@ the others after them.
 import numpy as np
 
 from gputree.kernels.cpu.groups import UNSEEN, put_in_order
-from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.cpu.jit import inner, kernel
 from gputree.kernels.cpu.split import feature_at, settle
 from gputree.kernels.cpu.winner import N_ENTRIES, SCORE, TRIMMED, crown_groups, forget
 from gputree.kernels.cpu.words import LOWER, UPPER, choose, list_words, try_ordered
@@ -22,7 +22,7 @@ def no_sides():
     return np.empty((0, 0), np.uint8), np.empty(0, np.int64)
 
 
-@kernel
+@inner
 def make_groups_room(most):
     """Scratch memory for features of up to `most` codes."""
     n = most + 1
@@ -33,7 +33,7 @@ def make_groups_room(most):
     )  # fmt: skip
 
 
-@kernel
+@inner
 def gather_items(cells, counts, seen, n_seen, least_size, is_counted, room):
     """The categories that have rows enough, and the pool of the others after them.
 
@@ -58,7 +58,7 @@ def gather_items(cells, counts, seen, n_seen, least_size, is_counted, room):
     return n_own, n_own + 1
 
 
-@kernel
+@inner
 def list_cuts(n_items, lost, n_lost, n_rows, min_rows, is_counted, room):
     """The words of left children, for all cuts of the items in order; returns how many there are.
 
@@ -78,7 +78,7 @@ def list_cuts(n_items, lost, n_lost, n_rows, min_rows, is_counted, room):
     return n_cuts
 
 
-@kernel
+@inner
 def divide_categories(
     cells, counts, seen, n_seen, lost, n_lost, least_size, total, n_rows, rules, room
 ):  # fmt: skip
@@ -119,7 +119,7 @@ def divide_categories(
     return scratch[2, found], missing_slot, absent, left
 
 
-@kernel
+@inner
 def try_categories(
     feature, cells, counts, seen, n_seen, lost, n_lost, least_size, total, n_rows, ridge, rules,
     room, best, left,

@@ -7,7 +7,7 @@ like numbers. The winners are those of the general search.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import kernel, step
+from gputree.kernels.cpu.jit import inner, kernel, step
 from gputree.kernels.cpu.split import (
     WORD_BITS,
     feature_at,
@@ -124,7 +124,7 @@ def tally_mixed(begin, end, row, cell, word, code, offset, cells):
             cells[base + np.uint64(codes[row[i]]) + np.uint64(cell[i])] += word[i]
 
 
-@kernel
+@inner
 def add_four(row, cell, word, code, feature, offset, cells):
     """Add for four features at once."""
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])
@@ -142,7 +142,7 @@ def add_four(row, cell, word, code, feature, offset, cells):
         cells[base3 + np.uint64(codes3[at]) + own] += amount
 
 
-@kernel
+@inner
 def add_two(row, cell, word, code, feature, offset, cells):
     """Add for two features at once."""
     base0, base1 = np.uint64(offset[feature]), np.uint64(offset[feature + 1])

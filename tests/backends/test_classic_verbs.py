@@ -156,7 +156,8 @@ def test_the_best_threshold_of_every_feature_is_that_of_numpy(backend, kind, n_r
     same_rates(found, expected)
 
 
-@pytest.mark.parametrize("criterion", [ENTROPY, ERROR, TWOING])
+@pytest.mark.quick("num", "array_api_strict", "torch", "cuda-entropy")
+@pytest.mark.parametrize("criterion", [ENTROPY, ERROR, TWOING], ids=lambda each: each.name)
 def test_every_criterion_rates_alike(backend, criterion):
     target = target_of("three weighted classes", rows_for(backend, 300))
     search = Search(criterion, 1, 0, 9, None)

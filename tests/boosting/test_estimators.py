@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 import gputree
 from gputree import GradientBoostingClassifier, GradientBoostingRegressor
@@ -37,7 +38,8 @@ def test_quality_is_that_of_scikit_learn():
             DIABETES,
         ),
     ):
-        own, other = (cross_val_score(model, X, y, cv=5) for model in (ours, theirs))
+        with threadpool_limits(1):  # its threads keep a core busy while they wait for each other
+            own, other = (cross_val_score(model, X, y, cv=5) for model in (ours, theirs))
         noise = np.sqrt((own.var(ddof=1) + other.var(ddof=1)) / 5)
         assert own.mean() > other.mean() - noise
 

@@ -232,6 +232,11 @@ def test_each_output_has_a_unit_of_its_own():
     assert target.value.shape == target.point.shape == (3, 2)
 
 
+def test_values_lie_output_by_output():
+    """Kernels would be compiled for another layout, too."""
+    assert value_target(np.arange(6.0).reshape(3, 2), None).value.flags.c_contiguous
+
+
 def test_rows_without_weight_set_neither_origin_nor_unit():
     weight = np.array([1.0, 2.0, 0.0, 1.0])
     with_row = value_target(outputs([1.0, 5.0, -900.0, 2.0]), weight)

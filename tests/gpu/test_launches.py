@@ -40,6 +40,7 @@ class Counted(CudaBackend):
         return splits
 
 
+@pytest.mark.cover
 @pytest.mark.parametrize("is_regression", [False, True])
 @pytest.mark.parametrize("n_rows", [40, 100])
 def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):

@@ -65,6 +65,21 @@ def test_a_kernel_compiles_where_its_machine_code_cannot_be_kept(folder, monkeyp
         assert jit.kernel(add_one)(1) == 2
 
 
+def test_a_constant_is_no_type_of_its_own(folder):
+    """Nor is what a variable seems to be before all that it is set to is known."""
+    callee = jit.inner(add_one)
+
+    @jit.kernel
+    def caller(x):
+        code = -1
+        if x > 0:
+            code = x
+        return callee(code) + callee(7)
+
+    assert caller(2) == 11
+    assert len(callee.signatures) == 1
+
+
 PROGRAM = """
 import sys
 import numpy as np

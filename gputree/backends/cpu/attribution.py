@@ -3,6 +3,7 @@
 import numpy as np
 
 from gputree.backends.attribution import Quadrature
+from gputree.backends.cpu.binning import readable
 from gputree.backends.cpu.predict import matrix_of
 from gputree.backends.cpu.workers import Workers
 from gputree.backends.door import check_outputs, check_walk
@@ -26,10 +27,10 @@ def attribute(
     n_features = int(owner.max()) + 1
     result = np.zeros((table.n_rows, n_features, stack.n_outputs))
     # One type for both: the time is spent elsewhere, and a float32 is the same number.
-    matrix = np.ascontiguousarray(matrix_of(table), np.float64)
-    others = np.empty((0, matrix.shape[1]))
+    matrix = readable(np.ascontiguousarray(matrix_of(table), np.float64))
+    others = readable(np.empty((0, matrix.shape[1])))
     if background is not None:
-        others = np.ascontiguousarray(matrix_of(background), np.float64)
+        others = readable(np.ascontiguousarray(matrix_of(background), np.float64))
     column = stack.joined("feature").astype(np.int64)
     nodes = (
         column,
@@ -43,7 +44,7 @@ def attribute(
         stack.joined("category"),
         stack.joined("category_slot"),
     )
-    trees = stack.root, plan.n_points, stack.column, stack.value
+    trees = stack.root, plan.n_points, stack.column, readable(stack.value)
     room = plan.most_depth, plan.point.shape[1], n_features
     rules = plan.point, plan.weight
     args = matrix, others, nodes, trees, rules, room, result

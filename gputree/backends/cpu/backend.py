@@ -33,7 +33,7 @@ from gputree.backends.cpu import rate as cpu_rate
 from gputree.backends.cpu import rounds as cpu_rounds
 from gputree.backends.cpu import route as cpu_route
 from gputree.backends.cpu.binning import CpuValues
-from gputree.backends.cpu.distinct import NONE
+from gputree.backends.cpu.distinct import NO_CLASSES, NONE
 from gputree.backends.cpu.histogram import CpuHist, sum_dtype, sum_nodes
 from gputree.backends.cpu.lanes import Lanes
 from gputree.backends.cpu.rows import LEAST_ROWS, CpuRows, RowLayout, laid_out
@@ -152,7 +152,7 @@ class CpuBackend(Defaults):
             layout=RowLayout(),
             bins=bins,
             target=target,
-            label=NONE if target.label is None else target.label.astype(label_dtype),
+            label=NO_CLASSES if target.label is None else target.label.astype(label_dtype),
             weight=NONE if target.weight is None else target.weight,
             value=np.empty((0, 0), np.int64) if target.value is None else target.value,
             order=order,

@@ -65,7 +65,8 @@ class CpuValues:
             return cls([readable(to_numpy(whole))])
         arrays = [floats(column) for column in columns]
         matrix = as_matrix(arrays)
-        return cls([array[:, None] for array in arrays] if matrix is None else [matrix])
+        blocks = [array[:, None] for array in arrays] if matrix is None else [matrix]
+        return cls([readable(block) for block in blocks])
 
     @property
     def n_rows(self) -> int:

@@ -17,7 +17,8 @@ from gputree.dtypes import HostArray
 from gputree.kernels.buckets import BUCKETS
 from gputree.kernels.cpu import binning
 
-NONE = np.empty(0, np.int64)  # stands for weights or classes that are not there
+NONE = np.empty(0, np.int64)  # stands for weights that are not there
+NO_CLASSES = np.empty(0, np.uint8)  # of the type that classes have most often
 NOTHING = np.empty(0), NONE  # no values or buckets, and their weights
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree.backends.cpu.distinct import NONE
+from gputree.backends.cpu.distinct import NO_CLASSES, NONE
 from gputree.backends.cpu.rows import CHUNK_ROWS, CpuRows, RowLayout
 from gputree.backends.cpu.workers import Workers
 from gputree.data.bins import Bins
@@ -172,7 +172,7 @@ def begin(data: HostArray, bins: Bins, gradients: Gradients) -> CpuRows:
         layout=arrays.layout,
         bins=bins,
         target=outline(gradients.channels, n_all),
-        label=NONE,
+        label=NO_CLASSES,
         weight=NONE if is_packed else arrays.word & LOWER,
         value=nothing if is_packed else (arrays.word >> UPPER)[None, :],
         order=order,

@@ -171,7 +171,7 @@ def _matrix(table: Table, used: HostArray) -> tuple[HostArray, HostArray]:
             return matrix, column_of
     column_of[used] = np.arange(len(used))
     chosen = [floats(table.columns[feature]) for feature in used.tolist()]
-    return np.stack(chosen, axis=1), column_of
+    return readable(np.stack(chosen, axis=1)), column_of
 
 
 def _needs_values(tree: Tree) -> bool:

@@ -132,7 +132,7 @@ def seen(workers: Workers, hist: CpuHist, place: HostArray, feature: HostArray) 
     n_rows = rows.n_rows[node]
     n_counted = int(n_rows[summed < 0].sum())
     work = n_counted + int(bins.n_codes[feature[summed >= 0]].sum())
-    where = summed, feature, rows.start[node], n_rows, rows.order
+    where = summed, np.ascontiguousarray(feature), rows.start[node], n_rows, rows.order
     codes = rows.code, *laid_out(workers, rows, n_counted), hist.sums, bins.offset, bins.n_values
     n_known = np.empty(len(place), np.int64)
     workers.run(cell_kernels.count_seen, len(place), *where, *codes, n_channels, n_known, work=work)

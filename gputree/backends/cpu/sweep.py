@@ -193,7 +193,7 @@ class WaveTree:
 
     def _divide(self, nodes: HostArray, left: HostArray, *, by_sides: bool) -> None:
         """Send rows to children `left` and the next ones, by thresholds or by categories."""
-        feature, code, _, missing_slot = self.field["winner"][nodes].T
+        feature, code, _, missing_slot = np.ascontiguousarray(self.field["winner"][nodes].T)
         bins = self.rows.bins
         lists = self.rows.code, self.order, self.field["start"], self.field["count"]
         n_rows = int(self.field["n_rows"][nodes].sum())
