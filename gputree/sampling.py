@@ -7,20 +7,14 @@ seed and the path to the node, so frontiers, threads and partitions cannot chang
 import numpy as np
 
 from gputree.dtypes import HostArray
-
-# The constants of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+from gputree.kernels import mixing
 
 
 def mix(key: HostArray, draw: HostArray | np.uint64) -> HostArray:
     """A random 64-bit number for each pair of key and draw."""
     with np.errstate(over="ignore"):
-        z = key + (draw + np.uint64(1)) * _STEP
-        z = (z ^ (z >> np.uint64(30))) * _FIRST
-        z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
+        number: HostArray = mixing.mix(key, draw)
+    return number
 
 
 def root_key(seed: int | HostArray, tree: int | HostArray = 0) -> HostArray:

@@ -6,7 +6,7 @@ it waits for the device once a frontier, for the winners.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from gputree.backends.contract import (
 )
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import gradients as cuda_gradients
+from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import route as cuda_route
+from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.binning import CudaValues
 from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
-from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table, sum_table
+from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
 from gputree.backends.cuda.rows import CudaData, CudaRows, attached
-from gputree.backends.cuda.split import rates_of, splits_of
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
@@ -39,9 +41,8 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
-from gputree.kernels.cuda import histogram, predict, route, split
-from gputree.kernels.cuda.gpu import WARP
+from gputree.dtypes import OUTSIDE, STAY, HostArray
+from gputree.kernels.cuda import predict, route
 from gputree.kernels.losses import Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -49,30 +50,8 @@ from gputree.tree.tree import Tree
 ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
 
 # Kernels are made once for each set of constants.
-make_sum = cache(histogram.make_sum)
-make_scatter = cache(histogram.make_scatter)
-make_scan = cache(split.make_scan)
-make_rate = cache(split.make_rate)
-make_choose = cache(split.make_choose)
 make_leaves_of = cache(predict.make_leaves_of)
 make_sum_leaves = cache(predict.make_sum_leaves)
-
-
-@dataclass(frozen=True)
-class CudaHist:
-    """Sums of some nodes."""
-
-    rows: CudaRows
-    sums: Array  # (nodes * places * channels,)
-    n_nodes: int
-
-    @property
-    def bins(self) -> Bins:
-        return self.rows.bins
-
-    @property
-    def channels(self) -> Channels:
-        return self.rows.target.channels
 
 
 class CudaBackend(Defaults):
@@ -197,89 +176,20 @@ class CudaBackend(Defaults):
         return rows.n_rows[nodes]
 
     def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
-        stride = rows.bins.width * rows.target.channels.n
-        sums = self._device.zeros(len(nodes) * stride, rows.planes.sum_dtype)
-        start, n_rows = rows.start[nodes], rows.n_rows[nodes]
-        is_small = n_rows < self._tuning.direct_rows
-        large = np.flatnonzero(~is_small)
-        table = sum_table(start[large], n_rows[large], large, self._tuning.tile_rows)
-        if large.size and rows.groups.n_summed:
-            self._sum(rows, table, stride, sums)
-        self._scatter(rows, table, np.flatnonzero(is_small), start, n_rows, stride, sums)
-        return CudaHist(rows, sums, len(nodes))
+        return cuda_histogram.tally(self._launches, rows, nodes)
 
     def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
-        rows = built.rows
-        stride = rows.bins.width * rows.target.channels.n
-        n_nodes = len(siblings.node)
-        if above is None and np.array_equal(siblings.built, np.arange(built.n_nodes)):
-            return built
-        sums = self._device.empty(n_nodes * stride, built.sums.dtype)
-        upload = self._device.upload
-        self._launches.over(
-            histogram.derive,
-            n_nodes * stride,
-            n_nodes,
-            stride,
-            built.sums,
-            upload(siblings.built.astype(np.int64)),
-            built.sums if above is None else above.sums,
-            upload(siblings.parent.astype(np.int64)),
-            sums,
-        )
-        return CudaHist(rows, sums, n_nodes)
+        return cuda_histogram.derive(self._launches, built, siblings, above)
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
         if search.criterion.user is not None:
             return super().best_splits(hist, search)
-        rows, dev = hist.rows, self._device
-        channels = rows.target.channels
-        n_items = hist.n_nodes * len(rows.bins.features)
-        rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
-        on_device = dev.upload(rank)
-        trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
-        key = dev.empty(n_items, np.int64)
-        table, shape = self._searched(hist, search)
-        rules = search.min_rows, max(1, search.min_weight), float(search.ridge)
-        scan = make_scan(search.criterion.formulas)
-        self._scan(scan, hist, *table, *shape, rows.tables.unit, *rules, trimmed, score, key)
-        width = split.LEFT + channels.n
-        winner = dev.empty(hist.n_nodes * width, np.int64)
-        n_warps = self._tuning.scan_warps
-        dev.launch(
-            make_choose(),
-            -(-hist.n_nodes // n_warps),
-            n_warps * WARP,
-            *table,
-            on_device,
-            search.n_drawn,
-            *shape,
-            trimmed,
-            score,
-            key,
-            winner,
-        )
-        found = dev.download(winner).reshape(hist.n_nodes, width)
-        return splits_of(found)
+        return cuda_split.best_splits(self._launches, hist, search)
 
     def rate(self, hist: CudaHist, search: Search) -> Rates:
         if search.criterion.user is not None:
             return super().rate(hist, search)
-        shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
-        rate = self._device.empty(int(np.prod(shape)), np.int64)
-        self._scan(
-            make_rate(search.criterion.formulas),
-            hist,
-            *(part for parts in self._searched(hist, search) for part in parts),
-            hist.rows.tables.unit,
-            search.min_rows,
-            max(1, search.min_weight),
-            float(search.least_share),
-            search.most_least_weight,
-            rate,
-        )
-        found = self._device.download(rate).reshape(shape)
-        return rates_of(found)
+        return cuda_split.rate(self._launches, hist, search)
 
     def dense(self, hist: CudaHist) -> Sums:
         bins, channels = hist.bins, hist.channels
@@ -379,105 +289,3 @@ class CudaBackend(Defaults):
             upload(stack.joined("category_slot")),
         )
         return bool((stack.category_start >= 0).any()), args
-
-    def _searched(
-        self, hist: CudaHist, search: Search
-    ) -> tuple[tuple[Any, ...], tuple[bool | int, ...]]:
-        """Sums with what has to be known to read them, and the shape of their channels."""
-        rows, channels = hist.rows, hist.rows.target.channels
-        n_values = rows.tables.n_values
-        if search.is_ordered is not None:
-            # Where there are no values, there are no thresholds.
-            n_values = self._device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
-        stride = rows.bins.width * channels.n
-        bounds = stride, rows.tables.offset, n_values
-        table = hist.n_nodes, len(rows.bins.features), hist.sums, *bounds
-        return table, (channels.is_classes, channels.n_scored, channels.counts_rows, channels.n)
-
-    def _scan(self, kernel: Any, hist: CudaHist, *args: Any) -> None:
-        """Launch a kernel with a warp for every node and feature."""
-        n_channels = hist.rows.target.channels.n
-        n_warps = self._scan_warps(n_channels)
-        blocks = -(-hist.n_nodes * len(hist.rows.bins.features) // n_warps)
-        shared = 16 * n_warps * n_channels
-        self._device.launch(kernel, blocks, n_warps * WARP, *args, shared=shared)
-
-    def _sum(self, rows: CudaRows, table: HostArray, stride: int, sums: Array) -> None:
-        """Sum the tiles of large nodes in shared memory."""
-        groups, planes, data, tables = rows.groups, rows.planes, rows.data, rows.tables
-        self._device.launch(
-            make_sum(data.code_bits, groups.is_wide, *planes.adds),
-            len(table) // histogram.TILE_COLUMNS * groups.n_summed,
-            self._tuning.sum_threads,
-            self._device.upload(table),
-            groups.n_summed,
-            tables.summed,
-            data.words,
-            data.row_words,
-            rows.order,
-            rows.label,
-            rows.limb,
-            tables.limbs,
-            rows.target.n_rows,
-            planes.one_plane,
-            planes.one_step,
-            planes.n_planes,
-            tables.channel_plane,
-            tables.channel_limbs,
-            rows.target.channels.n,
-            tables.offset,
-            stride,
-            sums,
-            shared=groups.shared_bytes,
-        )
-
-    def _scatter(
-        self,
-        rows: CudaRows,
-        table: HostArray,
-        small: HostArray,
-        start: HostArray,
-        n_rows: HostArray,
-        stride: int,
-        sums: Array,
-    ) -> None:
-        """Add small nodes, and features too wide for shared memory, without it."""
-        groups, planes, data = rows.groups, rows.planes, rows.data
-        few = sum_table(start[small], n_rows[small], small, self._tuning.tile_rows)
-        n_large = len(table) // histogram.TILE_COLUMNS if groups.n_unfit else 0
-        n_few = len(few) // histogram.TILE_COLUMNS
-        tile = np.concatenate([few, table[: n_large * histogram.TILE_COLUMNS]])
-        few_items = np.divmod(np.arange(n_few * groups.n_direct), groups.n_direct)
-        wide_items = np.divmod(np.arange(n_large * groups.n_unfit), max(1, groups.n_unfit))
-        item_tile = np.concatenate([few_items[0], n_few + wide_items[0]])
-        item_group = np.concatenate([few_items[1], groups.n_direct + wide_items[1]])
-        if not item_tile.size:
-            return
-        upload = self._device.upload
-        self._device.launch(
-            make_scatter(data.code_bits, *planes.adds),
-            len(item_tile),
-            min(self._tuning.threads, self._tuning.sum_threads),
-            upload(item_tile.astype(np.int32)),
-            upload(item_group.astype(np.int32)),
-            upload(tile),
-            rows.tables.direct,
-            data.words,
-            data.row_words,
-            rows.order,
-            rows.label,
-            rows.limb,
-            rows.tables.limbs,
-            rows.target.n_rows,
-            planes.one_channel,
-            planes.one_step,
-            rows.target.channels.n,
-            rows.tables.offset,
-            stride,
-            sums,
-        )
-
-    def _scan_warps(self, n_channels: int) -> int:
-        """Warps of a block: fewer where the sums of many classes take their shared memory."""
-        fit = 4 * histogram.SHARED_WORDS // (16 * n_channels)
-        return max(1, min(self._tuning.scan_warps, fit))

@@ -65,6 +65,11 @@ class CudaRows:
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
 
+    @property
+    def stride(self) -> int:
+        """How many sums a node has."""
+        return self.bins.width * self.target.channels.n
+
 
 def attached(
     launches: Launches,
