@@ -12,6 +12,7 @@ from numba import int64, uint64
 from gputree.kernels.cuda import histogram, route, split
 from gputree.kernels.cuda.gpu import (
     WARP,
+    bits_of,
     cuda,
     float_of,
     formulas,
@@ -192,10 +193,10 @@ def make_doubt(threads):
                 own = np.int64(frontier[place])
                 at = own * width
                 score = float_of(winner[place * (split.LEFT + n_channels) + split.SCORE])
-                if is_sufficient(score, at, node, ridge, least_worth):
-                    if score == 0.0 or is_weighted:
-                        is_doubtful = np.int64(1)
-                        n_own = n_tiles_of(np.int64(node[at + N_ROWS]), route_rows)
+                is_close = score == 0.0 or is_weighted
+                if is_close and is_sufficient(score, at, node, ridge, least_worth):
+                    is_doubtful = np.int64(1)
+                    n_own = n_tiles_of(np.int64(node[at + N_ROWS]), route_rows)
             doubtful_to, all_doubtful = block_scan(is_doubtful, board)
             tiles_to, all_tiles = block_scan(n_own, board)
             to = n_doubtful + doubtful_to - 1
@@ -239,6 +240,7 @@ def make_decide(threads):
         node[at + FIRST_CHILD] = -1
         for word in range(split.LEFT):
             node[at + SPLIT + word] = 0
+        node[at + SPLIT + split.SCORE] = bits_of(-np.inf)
         node[at + SPLIT + split.FEATURE] = -1
         for c in range(n_channels):
             left = winner[base + split.LEFT + c]
@@ -269,10 +271,10 @@ def make_decide(threads):
                 for word in range(split.LEFT):
                     node[own + SPLIT + word] = winner[base + word]
                 score = float_of(winner[base + split.SCORE])
-                if is_sufficient(score, own, node, ridge, least_worth):
-                    if differs(place, place_of, n_outputs, low, high):
-                        is_split = np.int64(1)
-                        n_own = n_tiles_of(np.int64(node[own + N_ROWS]), route_rows)
+                is_mixed = differs(place, place_of, n_outputs, low, high)
+                if is_mixed and is_sufficient(score, own, node, ridge, least_worth):
+                    is_split = np.int64(1)
+                    n_own = n_tiles_of(np.int64(node[own + N_ROWS]), route_rows)
             split_to, all_split = block_scan(is_split, board)
             tiles_to, all_tiles = block_scan(n_own, board)
             if is_split > 0:
@@ -371,7 +373,7 @@ def make_settle(threads):
                 is_tallied = np.int64(1) if may_left + may_right > 0 else np.int64(0)
             next_to, all_next = block_scan(may_left + may_right, board)
             tallied_to, all_tallied = block_scan(is_tallied, board)
-            rows_to, all_rows = block_scan(own_rows, board)
+            _, all_rows = block_scan(own_rows, board)
             place, family = n_next + next_to - may_left - may_right, n_tallied + tallied_to - 1
             if is_tallied > 0 and derives:
                 tallied[family] = child + small_side
@@ -411,3 +413,12 @@ def rank_features(frontier, n_frontier, n_features, key, rank):
                 found += 1
         rank[item] = found
         item += np.int64(cuda.gridsize(1))
+
+
+@kernel
+def copy(n, source, out):
+    """The first `n` entries of an array."""
+    i = np.int64(cuda.grid(1))
+    while i < n:
+        out[i] = source[i]
+        i += np.int64(cuda.gridsize(1))

@@ -22,6 +22,7 @@ from gputree.backends.contract import (
 )
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import gradients as cuda_gradients
+from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda import split as cuda_split
@@ -30,12 +31,13 @@ from gputree.backends.cuda.device import Device
 from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
-from gputree.backends.cuda.rows import CudaData, CudaRows, attached
+from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, attached, span_keys
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.sums import Sums
+from gputree.backends.whole import Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -47,8 +49,6 @@ from gputree.kernels.losses import Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
-ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
-
 # Kernels are made once for each set of constants.
 make_leaves_of = cache(predict.make_leaves_of)
 make_sum_leaves = cache(predict.make_sum_leaves)
@@ -58,6 +58,7 @@ class CudaBackend(Defaults):
     """Trees by CUDA kernels."""
 
     name = "cuda"
+    grows_whole = True
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
         self._device = device
@@ -203,11 +204,8 @@ class CudaBackend(Defaults):
         return found.reshape(-1, n_channels).astype(np.int64)
 
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
-        point = rows.target.point
-        assert point is not None
-        bits = (point + 0.0).view(np.int64)
-        key = np.where(bits < 0, bits ^ ORDERED, bits)
-        n_outputs = len(point)
+        key = span_keys(rows)
+        n_outputs = len(key)
         upload, n = self._device.upload, len(nodes) * n_outputs
         low, high = upload(np.full(n, ORDERED)), upload(np.full(n, ~ORDERED))
         table = route_table(rows.start[nodes], rows.n_rows[nodes], self._tuning.route_rows)
@@ -234,6 +232,20 @@ class CudaBackend(Defaults):
         listed = self._device.download(rows.order), rows.start, rows.n_rows
         order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
         return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
+
+    # Whole trees.
+
+    def grow_whole(
+        self,
+        roots: Sequence[CudaRows],
+        totals: HostArray,
+        keys: HostArray,
+        search: Search,
+        limits: Limits,
+    ) -> list[Whole] | None:
+        if len(roots) > 1 or not cuda_grow.can_grow(search, limits):
+            return None
+        return [cuda_grow.grow_tree(self._launches, roots[0], totals, keys, search, limits)]
 
     # After a tree.
 

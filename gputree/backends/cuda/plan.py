@@ -27,6 +27,7 @@ class Tuning:
     route_rows: int = 2048  # of a tile
     add_up_threads: int = 1024
     threads: int = 256  # where a thread is a row or a cell
+    grow_threads: int = 1024  # of the one block that decides on all nodes of a level
     gradient_threads: int = 256
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
 
@@ -37,7 +38,7 @@ class Tuning:
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 3)
+SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 

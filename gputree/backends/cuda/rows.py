@@ -19,8 +19,13 @@ from gputree.backends.row_lists import with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
-from gputree.kernels.cuda import histogram
+from gputree.kernels.cuda import histogram, route
 from gputree.runs import begins, within
+
+# Turns the bits of negative numbers round, which order the other way.
+ORDERED = np.int64(route.LARGEST)
+    route.LARGEST
+)  # bits of negative numbers but the sign, which order the other way
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,14 @@ class CudaRows:
     def stride(self) -> int:
         """How many sums a node has."""
         return self.bins.width * self.target.channels.n
+
+
+def span_keys(rows: CudaRows) -> HostArray:
+    """Integers in the order of the targets, (outputs, rows)."""
+    point = rows.target.point
+    assert point is not None
+    bits = (point + 0.0).view(np.int64)
+    return np.where(bits < 0, bits ^ ORDERED, bits)
 
 
 def attached(

@@ -8,6 +8,7 @@ import numpy as np
 from gputree.backends.contract import Rates, Search, Splits
 from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.rows import CudaRows
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
 from gputree.kernels.cuda import histogram, split
 from gputree.kernels.cuda.gpu import WARP
@@ -25,16 +26,17 @@ def best_splits(launches: Launches, hist: CudaHist, search: Search) -> Splits:
     """The best split of every node."""
     rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
     dev = launches.device
-    n_values = tested_values(launches, hist, search)
-    found = dev.download(winners(launches, hist, search, n_values, dev.upload(rank)))
-    return _splits_of(found.reshape(hist.n_nodes, -1))
+    winner = dev.empty(hist.n_nodes * (split.LEFT + hist.channels.n), np.int64)
+    n_values = tested_values(launches, hist.rows, search)
+    choose(launches, hist, search, n_values, dev.upload(rank), winner)
+    return _splits_of(dev.download(winner).reshape(hist.n_nodes, -1))
 
 
 def rate(launches: Launches, hist: CudaHist, search: Search) -> Rates:
     """The best threshold of every feature of every node."""
     shape = hist.n_nodes, len(hist.bins.features), split.RATE_COLUMNS
     found = launches.device.empty(int(np.prod(shape)), np.int64)
-    table, channels = _searched(hist, tested_values(launches, hist, search))
+    table, channels = _searched(hist, tested_values(launches, hist.rows, search))
     _scan(
         launches,
         make_rate(search.criterion.formulas),
@@ -51,10 +53,15 @@ def rate(launches: Launches, hist: CudaHist, search: Search) -> Rates:
     return _rates_of(launches.device.download(found).reshape(shape))
 
 
-def winners(
-    launches: Launches, hist: CudaHist, search: Search, n_values: Array, rank: Array
-) -> Array:
-    """The best split of every node in words, a row of `width_of` each; nothing is waited for."""
+def choose(
+    launches: Launches,
+    hist: CudaHist,
+    search: Search,
+    n_values: Array,
+    rank: Array,
+    winner: Array,
+) -> None:
+    """Write the best split of every node, in words, to the device; nothing is waited for."""
     dev, n_warps = launches.device, launches.tuning.scan_warps
     n_items = hist.n_nodes * len(hist.bins.features)
     trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
@@ -64,7 +71,6 @@ def winners(
     scan = make_scan(search.criterion.formulas)
     unit = hist.rows.tables.unit
     _scan(launches, scan, hist, *table, *shape, unit, *rules, trimmed, score, key)
-    winner = dev.empty(hist.n_nodes * (split.LEFT + hist.channels.n), np.int64)
     dev.launch(
         make_choose(),
         -(-hist.n_nodes // n_warps),
@@ -78,14 +84,13 @@ def winners(
         key,
         winner,
     )
-    return winner
 
 
-def tested_values(launches: Launches, hist: CudaHist, search: Search) -> Array:
+def tested_values(launches: Launches, rows: CudaRows, search: Search) -> Array:
     """How many values each feature has; where there are none, there are no thresholds."""
     if search.is_ordered is None:
-        return hist.rows.tables.n_values
-    return launches.device.upload(np.where(search.is_ordered, hist.bins.n_values, 0))
+        return rows.tables.n_values
+    return launches.device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
 
 
 def _searched(hist: CudaHist, n_values: Array) -> tuple[tuple[Any, ...], Shape]:
