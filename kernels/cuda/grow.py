@@ -77,7 +77,7 @@ def cut_rows(owner, n, node, width, first_tile, n_tiles, most_tiles, step, tile)
     """Write the route table of some nodes, whose rows are cut, and empty tiles up to the most."""
     number = np.int64(cuda.threadIdx.x)
     while number < most_tiles:
-        begin, end, own, own_first = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        begin, end, own, own_first = np.int64(0), np.int64(0), np.int64(0), number
         if number < n_tiles:
             own = owner_of(number, first_tile, n)
             own_first = np.int64(first_tile[own])
@@ -323,8 +323,8 @@ def make_settle(threads):
     @kernel
     def settle(
         node, n_channels, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper,
-        derives, direct_rows, tile_rows, moved, from_place, first_tile, n_right, before, bound,
-        frontier, built, above, tallied, tally_tile, large, small, count,
+        derives, direct_rows, tile_rows, most_tiles, moved, from_place, first_tile, n_right,
+        before, bound, frontier, built, above, tallied, tally_tile, large, small, count,
     ):  # fmt: skip
         """`before[tile]` becomes how many rows of all tiles below it go right. Where sums are
         derived, the smaller child of each parent is tallied, and the other has what is left.
@@ -334,16 +334,18 @@ def make_settle(threads):
         width = np.int64(SUMS + n_channels)
         n_split, n_tiles = np.int64(count[N_SPLIT]), np.int64(count[N_TILES])
         running, chunk = np.int64(0), np.int64(0)
-        while chunk < n_tiles:
+        while chunk < most_tiles:
             tile = chunk + thread
-            own = np.int64(n_right[tile]) if tile < n_tiles else np.int64(0)
+            own = np.int64(n_right[tile]) if tile < most_tiles else np.int64(0)
             up_to, whole = block_scan(own, board)
-            if tile < n_tiles:
+            if tile < most_tiles:
                 before[tile] = running + up_to - own
             running += whole
             chunk += n_threads
         if thread == 0:
-            before[n_tiles] = running
+            before[most_tiles] = running
+            # Tiles without rows belong to the first move, even where there is none.
+            bound[route.START], bound[route.N_LEFT] = 0, 0
         cuda.syncthreads()
         n_next, n_tallied, next_rows, chunk = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         while chunk < n_split:

@@ -16,7 +16,7 @@ import numpy as np
 from gputree.backends.contract import Search
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import split as cuda_split
-from gputree.backends.cuda.histogram import CudaHist
+from gputree.backends.cuda.histogram import CudaHist, Source
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import piece_table
 from gputree.backends.cuda.route import codes_in
@@ -25,6 +25,8 @@ from gputree.backends.whole import Limits, Whole
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
 from gputree.kernels.cuda import grow, histogram, route, split
 from gputree.kernels.cuda.gpu import WARP
+
+FIRST_NODES = 512  # that there is room for at first
 
 make_decide = cache(grow.make_decide)
 make_doubt = cache(grow.make_doubt)
@@ -65,7 +67,7 @@ class _Tiles:
     small: tuple[Array, int]
     built: Array  # (nodes of the level,) places among the tallied nodes
     above: Array  # (nodes of the level,) places of the parents in their level; -1: tallied itself
-    parents: CudaHist | None = None
+    parents: CudaHist | None = None  # the sums of the level before; None: all nodes are tallied
 
 
 @dataclass(frozen=True)
@@ -130,21 +132,22 @@ class _Tree:
         self.n_values = cuda_split.tested_values(launches, rows, search)
         self.lists = [rows.order]  # of each depth; those of depths two apart are one, but for 0
         self.draws = search.n_drawn < len(self.bins.features)
-        # Kernels tell by their number whether there are keys, so there is room for two.
-        self.key = self.dev.upload(np.append(keys, [keys[0]]) if self.draws else keys[:1])
+        # Kernels see by the length of this whether there are any.
+        self.key = self.dev.upload(np.resize(keys, FIRST_NODES) if self.draws else keys[:1])
         can_be_pure = not self.channels.is_classes and limits.splits_without_gain
         self.n_outputs = self.channels.n_scored if can_be_pure else 0
         self.span_key = self.dev.upload(span_keys(rows)) if can_be_pure else None
         self.node = self.dev.upload(self._roots())
 
     def _roots(self) -> HostArray:
-        """The table of nodes at first."""
-        node = np.zeros((self.n_roots, self.width), np.int64)
-        node[:, grow.START], node[:, grow.N_ROWS] = self.rows.start, self.rows.n_rows
-        node[:, grow.FIRST_CHILD] = -1
-        node[:, grow.SPLIT + split.SCORE] = np.float64(-np.inf).view(np.int64)
-        node[:, grow.SPLIT + split.FEATURE] = -1
-        node[:, grow.SUMS :] = self.totals
+        """The table of nodes at first, with room for some more."""
+        node = np.zeros((max(self.n_roots, FIRST_NODES), self.width), np.int64)
+        root = node[: self.n_roots]
+        root[:, grow.START], root[:, grow.N_ROWS] = self.rows.start, self.rows.n_rows
+        root[:, grow.FIRST_CHILD] = -1
+        root[:, grow.SPLIT + split.SCORE] = np.float64(-np.inf).view(np.int64)
+        root[:, grow.SPLIT + split.FEATURE] = -1
+        root[:, grow.SUMS :] = self.totals
         return node
 
     def planted(self) -> _Level:
@@ -156,8 +159,12 @@ class _Tree:
         if channels.is_classes:
             may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
         frontier = np.flatnonzero(may)
-        n_rows = int(self.rows.n_rows[frontier].sum())
-        return _Level(len(frontier), n_rows, self.dev.upload(frontier.astype(np.int32)))
+        start, n_rows = self.rows.start[frontier], self.rows.n_rows[frontier]
+        on_device, tiles = self.dev.upload(frontier.astype(np.int32)), None
+        if self._bytes(2 * len(frontier)) <= self.limits.budget:
+            large, small = cuda_histogram.tiles_of(self.launches, start, n_rows)
+            tiles = _Tiles(len(frontier), large, small, on_device, on_device)
+        return _Level(len(frontier), int(n_rows.sum()), on_device, tiles)
 
     # Search.
 
@@ -200,9 +207,10 @@ class _Tree:
         built = cuda_histogram.tally_tiles(
             self.launches, self._listed(), tiles.n_nodes, tiles.large, tiles.small
         )
-        return cuda_histogram.derive_at(
-            self.launches, built, tiles.built, tiles.above, level.n, tiles.parents
-        )
+        if tiles.parents is None:
+            return built
+        source = Source(built.sums, tiles.built, tiles.parents.sums, tiles.above)
+        return CudaHist.following(built.rows, level.n, source, self.launches)
 
     def _tallied(self, level: _Level, first: int, n: int) -> CudaHist:
         """Sums of some nodes of a level, all of whose rows are added up."""
@@ -365,6 +373,7 @@ class _Tree:
             derives,
             self.tuning.direct_rows,
             self.tuning.tile_rows,
+            moves.most_tiles,
             moves.node,
             moves.place,
             moves.first_tile,

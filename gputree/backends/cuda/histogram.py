@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +19,15 @@ make_sum = cache(histogram.make_sum)
 make_scatter = cache(histogram.make_scatter)
 
 
+class Source(NamedTuple):
+    """What sums follow from that are not written yet: their search writes them."""
+
+    built: Array  # sums of tallied nodes
+    own_place: Array  # (nodes,) places among those
+    above: Array  # sums of parents
+    above_place: Array  # (nodes,) places among those; -1: the node itself was tallied
+
+
 @dataclass(frozen=True)
 class CudaHist:
     """Sums of some nodes."""
@@ -25,6 +35,13 @@ class CudaHist:
     rows: CudaRows
     sums: Array  # (nodes * places * channels,)
     n_nodes: int
+    source: Source | None = None
+
+    @classmethod
+    def following(cls, rows: CudaRows, n_nodes: int, source: Source, launches: Launches) -> Self:
+        """Room for sums that a search will write."""
+        sums = launches.device.empty(n_nodes * rows.stride, source.built.dtype)
+        return cls(rows, sums, n_nodes, source)
 
     @property
     def bins(self) -> Bins:
@@ -37,15 +54,23 @@ class CudaHist:
 
 def tally(launches: Launches, rows: CudaRows, nodes: HostArray) -> CudaHist:
     """Sums of some nodes, each in its place."""
-    start, n_rows = rows.start[nodes], rows.n_rows[nodes]
+    tiles = tiles_of(launches, rows.start[nodes], rows.n_rows[nodes])
+    return tally_tiles(launches, rows, len(nodes), *tiles)
+
+
+def tiles_of(
+    launches: Launches, start: HostArray, n_rows: HostArray
+) -> tuple[tuple[Array, int], tuple[Array, int]]:
+    """Tables of large and of small tiles, each with how many there are."""
     is_small = n_rows < launches.tuning.direct_rows
     tables = [
         sum_table(start[some], n_rows[some], some, launches.tuning.tile_rows)
         for some in (np.flatnonzero(~is_small), np.flatnonzero(is_small))
     ]
-    n_large, n_small = (len(table) // histogram.TILE_COLUMNS for table in tables)
-    large, small = (launches.device.upload(table) for table in tables)
-    return tally_tiles(launches, rows, len(nodes), (large, n_large), (small, n_small))
+    large, small = (
+        (launches.device.upload(table), len(table) // histogram.TILE_COLUMNS) for table in tables
+    )
+    return large, small
 
 
 def tally_tiles(
@@ -72,21 +97,8 @@ def derive(
     """Sums of a frontier from those tallied and those of the parents."""
     if above is None and np.array_equal(siblings.built, np.arange(built.n_nodes)):
         return built
-    upload = launches.device.upload
-    places = upload(siblings.built.astype(np.int64)), upload(siblings.parent.astype(np.int64))
-    return derive_at(launches, built, *places, len(siblings.node), above)
-
-
-def derive_at(
-    launches: Launches,
-    built: CudaHist,
-    own_place: Array,
-    above_place: Array,
-    n_nodes: int,
-    above: CudaHist | None,
-) -> CudaHist:
-    """The same, where the device knows places among the tallied nodes and among the parents."""
-    stride = built.rows.stride
+    upload, stride = launches.device.upload, built.rows.stride
+    n_nodes = len(siblings.node)
     sums = launches.device.empty(n_nodes * stride, built.sums.dtype)
     launches.over(
         histogram.derive,
@@ -94,9 +106,9 @@ def derive_at(
         n_nodes,
         stride,
         built.sums,
-        own_place,
+        upload(siblings.built.astype(np.int64)),
         built.sums if above is None else above.sums,
-        above_place,
+        upload(siblings.parent.astype(np.int64)),
         sums,
     )
     return CudaHist(built.rows, sums, n_nodes)

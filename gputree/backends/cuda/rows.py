@@ -22,10 +22,8 @@ from gputree.dtypes import STAY, Array, HostArray
 from gputree.kernels.cuda import histogram, route
 from gputree.runs import begins, within
 
-# Turns the bits of negative numbers round, which order the other way.
+# Turns round the bits of negative numbers, which order the other way.
 ORDERED = np.int64(route.LARGEST)
-    route.LARGEST
-)  # bits of negative numbers but the sign, which order the other way
 
 
 @dataclass(frozen=True)

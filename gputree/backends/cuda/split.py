@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gputree.backends.contract import Rates, Search, Splits
-from gputree.backends.cuda.histogram import CudaHist
+from gputree.backends.cuda.histogram import CudaHist, Source
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.rows import CudaRows
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
@@ -69,8 +69,11 @@ def choose(
     table, shape = _searched(hist, n_values)
     rules = search.min_rows, max(1, search.min_weight), float(search.ridge)
     scan = make_scan(search.criterion.formulas)
+    places = hist.rows.tables.offset  # nobody looks at them where nothing is derived
+    source = hist.source or Source(hist.sums, places, hist.sums, places)
+    derived = hist.source is not None, *source
     unit = hist.rows.tables.unit
-    _scan(launches, scan, hist, *table, *shape, unit, *rules, trimmed, score, key)
+    _scan(launches, scan, hist, *table, *shape, *derived, unit, *rules, trimmed, score, key)
     dev.launch(
         make_choose(),
         -(-hist.n_nodes // n_warps),
