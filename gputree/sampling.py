@@ -7,13 +7,16 @@ seed and the path to the node, so frontiers, threads and partitions cannot chang
 import numpy as np
 
 from gputree.dtypes import HostArray
-from gputree.kernels import mixing
+from gputree.kernels import array_code
+from gputree.kernels.mixing import make_mix
+
+_mix = make_mix(array_code.as_it_is, np.uint64)
 
 
 def mix(key: HostArray, draw: HostArray | np.uint64) -> HostArray:
     """A random 64-bit number for each pair of key and draw."""
     with np.errstate(over="ignore"):
-        number: HostArray = mixing.mix(key, draw)
+        number: HostArray = _mix(key, draw)
     return number
 
 

@@ -14,7 +14,7 @@ from gputree import sampling
 from gputree.backends.contract import Backend, Data
 from gputree.data.bins import Bins
 from gputree.data.target import Target
-from gputree.growth.builder import Grown, Start, grow, grow_from, grow_together
+from gputree.growth.builder import Grown, Start, grow, grow_from, parted, together
 from gputree.growth.draft import Draft
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
@@ -30,7 +30,7 @@ def trees_at_once(backend: Backend, n_bytes: int, budget: int) -> Iterator[int]:
     """
     few = 2 * backend.n_lanes
     most = max(min(budget // n_bytes, MOST_TOGETHER), few)
-    n = few if backend.grows_whole else most
+    n = few if backend.grows_whole and not backend.shares_frontiers else most
     while True:
         yield n
         n = min(2 * n, most)
@@ -48,12 +48,13 @@ def grow_trees(
     first, seeds = rules[0], [own.seed for own in rules]
     # Rules that rate features hold arrays, which do not compare.
     if not first.is_rated and all(replace(own, seed=first.seed) == first for own in rules):
-        if backend.grows_whole:
+        can_share = can_grow_together(first, targets)
+        if backend.grows_whole and not (can_share and backend.shares_frontiers):
             starts = [Start.of(backend, data, bins, target) for target in targets]
             whole = grow_whole(backend, starts, bins, first, seeds, budget)
             if whole is not None:
                 return iter(whole)
-        if can_grow_together(first, targets):
+        if can_share:
             return iter(grow_together(backend, data, bins, targets, first, seeds, budget))
     pairs = zip(targets, rules, strict=True)
     return (grow_tree(backend, data, bins, target, own, budget) for target, own in pairs)
@@ -68,8 +69,22 @@ def grow_tree(
     return whole[0] if whole else grow(backend, data, bins, target, rules, budget, start)
 
 
+def grow_together(
+    backend: Backend,
+    data: Data,
+    bins: Bins,
+    targets: Sequence[Target],
+    rules: Rules,
+    seeds: Sequence[int],
+    budget: int,
+) -> list[Grown]:
+    """A tree on the rows of each target, all in one frontier."""
+    start = together(backend, data, bins, targets, seeds)
+    return parted(backend, grow_rooted(backend, start, bins, rules, budget), targets)
+
+
 def grow_rooted(backend: Backend, start: Start, bins: Bins, rules: Rules, budget: int) -> Grown:
-    """One tree from rows at its root."""
+    """One tree from rows at its root, or several from theirs."""
     whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
     return whole[0] if whole else grow_from(backend, start, bins, rules, budget)
 
@@ -85,13 +100,15 @@ def grow_whole(
     """Grow several trees at once by the backend alone; None where it has no way to."""
     if not backend.grows_whole or rules.is_rated or rules.constraints is not None:
         return None
-    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
+    keys = starts[0].keys
+    if keys is None:
+        keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
     if bins.is_nominal.any():
         categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
         search = replace(search, categories=categories)
-    totals = np.stack([start.totals for start in starts])
+    totals = np.concatenate([np.atleast_2d(start.totals) for start in starts])
     found = backend.grow_whole(roots, totals, keys, search, replace(rules.limits, budget=budget))
     if found is None:
         return None
@@ -99,7 +116,7 @@ def grow_whole(
     for start, whole in zip(starts, found, strict=True):
         draft = Draft.of(bins, start.channels, whole)
         layout = draft.layout(whole.is_inner)
-        grown.append(Grown(draft, layout, whole.rows, 0))
+        grown.append(Grown(draft, layout, whole.rows, 0, is_split=whole.is_inner))
     return grown
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from gputree.kernels import mixing
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.mixing import make_mix
 
-mix = kernel(mixing.mix)
+mix = make_mix(kernel, np.uint64)
 
 FEW_FEATURES = 64  # up to here each is put in its place among those before it; more are sorted
 

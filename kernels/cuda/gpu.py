@@ -13,8 +13,9 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from gputree.kernels import criteria, mixing
+from gputree.kernels import criteria
 from gputree.kernels import losses as loss_formulas
+from gputree.kernels.mixing import make_mix
 
 __all__ = [
     "SIMULATED",
@@ -142,10 +143,12 @@ if SIMULATED:
         """The float64 of some bits."""
         return np.int64(bits).view(np.float64)
 
+    _mix = make_mix(function, np.uint64)
+
     def mixed(key, draw):
         """A random 64-bit number for a key and the number of a draw."""
         with np.errstate(over="ignore"):
-            return mixing.mix(key, draw)
+            return _mix(key, draw)
 
     def nearest(x):
         """The nearest whole number, as a float64; of two the even one."""
@@ -276,7 +279,7 @@ else:
         """The float64 of some bits."""
         return libdevice.longlong_as_double(bits)
 
-    mixed = function(mixing.mix)
+    mixed = make_mix(function, np.uint64)
 
     @function
     def nearest(x):

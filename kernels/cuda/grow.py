@@ -73,7 +73,7 @@ def n_tiles_of(n_rows, step):
 
 
 @function
-def cut_rows(owner, n, node, width, first_tile, n_tiles, most_tiles, step, tile):
+def cut_rows(owner, n, nodes, width, first_tile, n_tiles, most_tiles, step, tile):
     """Write the route table of some nodes, whose rows are cut, and empty tiles up to the most."""
     number = np.int64(cuda.threadIdx.x)
     while number < most_tiles:
@@ -82,8 +82,8 @@ def cut_rows(owner, n, node, width, first_tile, n_tiles, most_tiles, step, tile)
             own = owner_of(number, first_tile, n)
             own_first = np.int64(first_tile[own])
             at = np.int64(owner[own]) * width
-            begin = node[at + START] + (number - own_first) * step
-            end = min(begin + step, node[at + START] + node[at + N_ROWS])
+            begin = nodes[at + START] + (number - own_first) * step
+            end = min(begin + step, nodes[at + START] + nodes[at + N_ROWS])
         out = number * route.TILE_COLUMNS
         tile[out + route.FIRST], tile[out + route.LAST] = begin, end
         tile[out + route.MOVE], tile[out + route.MOVE_TILE] = own, own_first
@@ -92,7 +92,7 @@ def cut_rows(owner, n, node, width, first_tile, n_tiles, most_tiles, step, tile)
 
 @function
 def cut_tallied(
-    tallied, first, n, node, width, direct_rows, step, first_tile, large, small, count, board
+    tallied, first, n, nodes, width, direct_rows, step, first_tile, large, small, count, board
 ):  # fmt: skip
     """Write the tiles of nodes from `first` on that are tallied, each to its own place.
 
@@ -106,7 +106,7 @@ def cut_tallied(
         begin, n_rows = np.int64(0), np.int64(0)
         if place < n:
             at = np.int64(tallied[first + place]) * width
-            begin, n_rows = np.int64(node[at + START]), np.int64(node[at + N_ROWS])
+            begin, n_rows = np.int64(nodes[at + START]), np.int64(nodes[at + N_ROWS])
             if n_rows < direct_rows:
                 own_small = np.int64(1)
             else:
@@ -126,10 +126,10 @@ def cut_tallied(
     while number < n_large:
         place = owner_of(number, first_tile, n)
         at = np.int64(tallied[first + place]) * width
-        begin = node[at + START] + (number - first_tile[place]) * step
+        begin = nodes[at + START] + (number - first_tile[place]) * step
         out = number * histogram.TILE_COLUMNS
         large[out + histogram.FIRST] = begin
-        large[out + histogram.LAST] = min(begin + step, node[at + START] + node[at + N_ROWS])
+        large[out + histogram.LAST] = min(begin + step, nodes[at + START] + nodes[at + N_ROWS])
         large[out + histogram.PLACE] = place
         number += n_threads
     if thread == 0:
@@ -142,12 +142,12 @@ def make_list_tallied(threads):
 
     @kernel
     def list_tallied(
-        frontier, first, n, node, n_channels, direct_rows, tile_rows, first_tile, large, small,
+        frontier, first, n, nodes, n_channels, direct_rows, tile_rows, first_tile, large, small,
         count,
     ):  # fmt: skip
         board = cuda.shared.array(n_warps, int64)
         cut_tallied(
-            frontier, first, n, node, SUMS + n_channels, direct_rows, tile_rows, first_tile, large,
+            frontier, first, n, nodes, SUMS + n_channels, direct_rows, tile_rows, first_tile, large,
             small, count, board,
         )  # fmt: skip
 
@@ -159,10 +159,10 @@ def make_sufficient():
     penalty = formulas().penalty
 
     @function
-    def is_sufficient(score, at, node, ridge, least_worth):
+    def is_sufficient(score, at, nodes, ridge, least_worth):
         worth = score
         if ridge != 0.0:
-            weight, gradient = np.float64(node[at + SUMS]), np.float64(node[at + SUMS + 1])
+            weight, gradient = np.float64(nodes[at + SUMS]), np.float64(nodes[at + SUMS + 1])
             worth = score - penalty(gradient, weight, ridge)
         return least_worth <= worth < np.inf
 
@@ -178,7 +178,7 @@ def make_doubt(threads):
 
     @kernel
     def doubt(
-        frontier, n_frontier, winner, node, n_channels, ridge, least_worth, is_weighted, n_outputs,
+        frontier, n_frontier, winner, nodes, n_channels, ridge, least_worth, is_weighted, n_outputs,
         route_rows, most_tiles, doubtful, place_of, first_tile, tile, low, high,
     ):  # fmt: skip
         """`place_of[place]` is where a node of the frontier is among the doubtful ones, or -1."""
@@ -194,9 +194,9 @@ def make_doubt(threads):
                 at = own * width
                 score = float_of(winner[place * (split.LEFT + n_channels) + split.SCORE])
                 is_close = score == 0.0 or is_weighted
-                if is_close and is_sufficient(score, at, node, ridge, least_worth):
+                if is_close and is_sufficient(score, at, nodes, ridge, least_worth):
                     is_doubtful = np.int64(1)
-                    n_own = n_tiles_of(np.int64(node[at + N_ROWS]), route_rows)
+                    n_own = n_tiles_of(np.int64(nodes[at + N_ROWS]), route_rows)
             doubtful_to, all_doubtful = block_scan(is_doubtful, board)
             tiles_to, all_tiles = block_scan(n_own, board)
             to = n_doubtful + doubtful_to - 1
@@ -212,7 +212,7 @@ def make_doubt(threads):
             chunk += n_threads
         cuda.syncthreads()
         cut_rows(
-            doubtful, n_doubtful, node, width, first_tile, n_tiles, most_tiles, route_rows, tile
+            doubtful, n_doubtful, nodes, width, first_tile, n_tiles, most_tiles, route_rows, tile
         )
 
     return doubt
@@ -233,25 +233,25 @@ def make_decide(threads):
         return found
 
     @function
-    def note_child(child, base, side, n_channels, own, winner, node, key, parent):
+    def note_child(child, base, side, n_channels, own, winner, nodes, draw_key, parent):
         """Write the sums of a child, and what its draws follow from."""
         width = np.int64(SUMS + n_channels)
         at = child * width
-        node[at + FIRST_CHILD] = -1
+        nodes[at + FIRST_CHILD] = -1
         for word in range(split.LEFT):
-            node[at + SPLIT + word] = 0
-        node[at + SPLIT + split.SCORE] = bits_of(-np.inf)
-        node[at + SPLIT + split.FEATURE] = -1
+            nodes[at + SPLIT + word] = 0
+        nodes[at + SPLIT + split.SCORE] = bits_of(-np.inf)
+        nodes[at + SPLIT + split.FEATURE] = -1
         for c in range(n_channels):
             left = winner[base + split.LEFT + c]
-            node[at + SUMS + c] = left if side == 0 else node[own + SUMS + c] - left
-        if key.shape[0] > 1:
-            key[child] = mixed(key[parent], uint64(side))
+            nodes[at + SUMS + c] = left if side == 0 else nodes[own + SUMS + c] - left
+        if draw_key.shape[0] > 1:
+            draw_key[child] = mixed(draw_key[parent], uint64(side))
 
     @kernel
     def decide(
-        frontier, n_frontier, n_nodes, winner, node, n_channels, ridge, least_worth, n_outputs,
-        place_of, low, high, n_values, key, route_rows, most_tiles, moved, from_place, first_tile,
+        frontier, n_frontier, n_nodes, winner, nodes, n_channels, ridge, least_worth, n_outputs,
+        place_of, low, high, n_values, draw_key, route_rows, most_tiles, moved, from_place, first_tile,
         tile, test, count,
     ):  # fmt: skip
         """Children are numbered from `n_nodes` on. For each node that is split: `moved` is its
@@ -269,20 +269,22 @@ def make_decide(threads):
                 parent = np.int64(frontier[place])
                 own, base = parent * width, place * (split.LEFT + n_channels)
                 for word in range(split.LEFT):
-                    node[own + SPLIT + word] = winner[base + word]
+                    nodes[own + SPLIT + word] = winner[base + word]
                 score = float_of(winner[base + split.SCORE])
                 is_mixed = differs(place, place_of, n_outputs, low, high)
-                if is_mixed and is_sufficient(score, own, node, ridge, least_worth):
+                if is_mixed and is_sufficient(score, own, nodes, ridge, least_worth):
                     is_split = np.int64(1)
-                    n_own = n_tiles_of(np.int64(node[own + N_ROWS]), route_rows)
+                    n_own = n_tiles_of(np.int64(nodes[own + N_ROWS]), route_rows)
             split_to, all_split = block_scan(is_split, board)
             tiles_to, all_tiles = block_scan(n_own, board)
             if is_split > 0:
                 to = n_split + split_to - 1
                 first_child = n_nodes + 2 * to
-                node[own + FIRST_CHILD] = first_child
-                note_child(first_child, base, 0, n_channels, own, winner, node, key, parent)
-                note_child(first_child + 1, base, 1, n_channels, own, winner, node, key, parent)
+                nodes[own + FIRST_CHILD] = first_child
+                note_child(first_child, base, 0, n_channels, own, winner, nodes, draw_key, parent)
+                note_child(
+                    first_child + 1, base, 1, n_channels, own, winner, nodes, draw_key, parent
+                )
                 moved[to], from_place[to] = parent, place
                 first_tile[to] = n_tiles + tiles_to - n_own
                 feature = winner[base + split.FEATURE]
@@ -296,7 +298,7 @@ def make_decide(threads):
         cuda.syncthreads()
         if thread == 0:
             count[N_SPLIT], count[N_TILES] = n_split, n_tiles
-        cut_rows(moved, n_split, node, width, first_tile, n_tiles, most_tiles, route_rows, tile)
+        cut_rows(moved, n_split, nodes, width, first_tile, n_tiles, most_tiles, route_rows, tile)
 
     return decide
 
@@ -307,24 +309,24 @@ def make_settle(threads):
 
     @function
     def may_split(
-        at, node, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
+        at, nodes, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
     ):  # fmt: skip
         """Whether a node is worth a search."""
-        if not goes_deeper or node[at + N_ROWS] < min_rows_split:
+        if not goes_deeper or nodes[at + N_ROWS] < min_rows_split:
             return np.int64(0)
         n_present = np.int64(2)
         if is_classes:
             n_present = np.int64(0)
             for c in range(n_scored):
-                n_present += 1 if node[at + SUMS + c] > 0 else 0
-        weight = weight_at(node, at + SUMS, is_classes, n_scored)
+                n_present += 1 if nodes[at + SUMS + c] > 0 else 0
+        weight = weight_at(nodes, at + SUMS, is_classes, n_scored)
         return np.int64(1) if n_present > 1 and weight >= min_weight_split else np.int64(0)
 
     @kernel
     def settle(
-        node, n_channels, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper,
+        nodes, n_channels, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper,
         derives, direct_rows, tile_rows, most_tiles, moved, from_place, first_tile, n_right,
-        before, bound, frontier, built, above, tallied, tally_tile, large, small, count,
+        before, bound, frontier, own_place, above_place, tallied, first_tallied, large, small, count,
     ):  # fmt: skip
         """`before[tile]` becomes how many rows of all tiles below it go right. Where sums are
         derived, the smaller child of each parent is tallied, and the other has what is left.
@@ -355,20 +357,26 @@ def make_settle(threads):
             if move < n_split:
                 at = np.int64(moved[move]) * width
                 end_tile = first_tile[move + 1] if move + 1 < n_split else n_tiles
-                start, n_rows = np.int64(node[at + START]), np.int64(node[at + N_ROWS])
+                start, n_rows = np.int64(nodes[at + START]), np.int64(nodes[at + N_ROWS])
                 goes_right = before[end_tile] - before[first_tile[move]]
                 bound[move * route.BOUND_COLUMNS + route.START] = start
                 bound[move * route.BOUND_COLUMNS + route.N_LEFT] = n_rows - goes_right
-                child = np.int64(node[at + FIRST_CHILD])
+                child = np.int64(nodes[at + FIRST_CHILD])
                 left, right = child * width, (child + 1) * width
-                node[left + START], node[left + N_ROWS] = start, n_rows - goes_right
-                node[right + START] = start + n_rows - goes_right
-                node[right + N_ROWS] = goes_right
+                nodes[left + START], nodes[left + N_ROWS] = start, n_rows - goes_right
+                nodes[right + START] = start + n_rows - goes_right
+                nodes[right + N_ROWS] = goes_right
                 may_left = may_split(
-                    left, node, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
+                    left, nodes, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
                 )
                 may_right = may_split(
-                    right, node, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
+                    right,
+                    nodes,
+                    is_classes,
+                    n_scored,
+                    min_rows_split,
+                    min_weight_split,
+                    goes_deeper,
                 )
                 own_rows = may_left * (n_rows - goes_right) + may_right * goes_right
                 small_side = np.int64(1) if goes_right < n_rows - goes_right else np.int64(0)
@@ -380,11 +388,11 @@ def make_settle(threads):
             if is_tallied > 0 and derives:
                 tallied[family] = child + small_side
             if may_left > 0:
-                frontier[place], built[place] = child, family
-                above[place] = -1 if small_side == 0 else from_place[move]
+                frontier[place], own_place[place] = child, family
+                above_place[place] = -1 if small_side == 0 else from_place[move]
             if may_right > 0:
-                frontier[place + may_left], built[place + may_left] = child + 1, family
-                above[place + may_left] = -1 if small_side == 1 else from_place[move]
+                frontier[place + may_left], own_place[place + may_left] = child + 1, family
+                above_place[place + may_left] = -1 if small_side == 1 else from_place[move]
             n_next, n_tallied = n_next + all_next, n_tallied + all_tallied
             next_rows += all_rows
             chunk += n_threads
@@ -393,7 +401,7 @@ def make_settle(threads):
             count[N_NEXT], count[NEXT_ROWS], count[N_TALLIED] = n_next, next_rows, n_tallied
         if derives:
             cut_tallied(
-                tallied, 0, n_tallied, node, width, direct_rows, tile_rows, tally_tile, large,
+                tallied, 0, n_tallied, nodes, width, direct_rows, tile_rows, first_tallied, large,
                 small, count, board,
             )  # fmt: skip
 
@@ -401,13 +409,13 @@ def make_settle(threads):
 
 
 @kernel
-def rank_features(frontier, n_frontier, n_features, key, rank):
+def rank_features(frontier, n_frontier, n_features, draw_key, rank):
     """The place of each feature in each node's draw, as `gputree.sampling.feature_ranks` has it."""
     item = np.int64(cuda.grid(1))
     while item < n_frontier * n_features:
         place = item // n_features
         feature = item - place * n_features
-        own_key = ~key[frontier[place]]
+        own_key = ~draw_key[frontier[place]]
         own, found = mixed(own_key, uint64(feature)), 0
         for other in range(n_features):
             number = mixed(own_key, uint64(other))

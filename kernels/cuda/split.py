@@ -90,7 +90,7 @@ def sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of):
 
 
 @function
-def derive_codes(built, own, above, parent, hist, base, n, lane):
+def derive_codes(own, own_at, above, parent, hist, base, n, lane):
     """Write the sums of a feature: what a parent has less what its smaller child has, or the same.
 
     `own` and `parent` are where these begin; without a parent, -1, the node was summed itself.
@@ -161,11 +161,11 @@ def make_scan(source):
     @kernel
     def scan_features(
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
-        n_channels, derives, built, own_place, above, above_place, unit, min_rows, min_weight,
+        n_channels, derives, own, own_place, above, above_place, unit, min_rows, min_weight,
         ridge, trimmed_of, score_of, key_of,
     ):  # fmt: skip
-        """If it `derives`, sums of a node follow from those `built` and those `above`, where the
-        places of both are given, and are written first.
+        """If it `derives`, sums of a node follow from those of its family, as in
+        `histogram.derive`, and are written first.
         """
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
         own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
@@ -182,11 +182,11 @@ def make_scan(source):
         whole_of = uint32(carry + n_channels)  # the node's sums, by channel
         if derives:
             feature_at = np.int64(base) - np.int64(node) * stride
-            own = np.int64(own_place[node]) * stride + feature_at
+            own_at = np.int64(own_place[node]) * stride + feature_at
             parent = np.int64(above_place[node])
             if parent >= 0:
                 parent = parent * stride + feature_at
-            derive_codes(built, own, above, parent, hist, base, n_codes * n_channels, lane)
+            derive_codes(own, own_at, above, parent, hist, base, n_codes * n_channels, lane)
         sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of)
         weight = weight_at(board, whole_of, is_classes, n_scored)
         n_rows = board[whole_of + last] if counts_rows else weight

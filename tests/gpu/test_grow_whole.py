@@ -11,14 +11,15 @@ from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
-from gputree.data.target import class_target, value_target
+from gputree.data.target import class_target, drawn_target, value_target
 from gputree.growth.builder import Start, grow
-from gputree.growth.choose_loop import grow_whole
+from gputree.growth.choose_loop import grow_together, grow_whole
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.tree import Tree
+from tests.gpu.conftest import no_races
 
 N_ROWS = 60 if SIMULATED else 3000
 PLENTY = 10**7  # bytes of histograms
@@ -32,7 +33,7 @@ def arrays(tree):
 
 def by_frontiers(X, target, rules):
     """The tree of NumPy, and where its rows end."""
-    bins, data = bin_table(NUMPY, read_table(X), target.weight, 255)
+    bins, data = bin_table(NUMPY, read_table(X), None, 255)
     grown = grow(NUMPY, data, bins, target, rules, PLENTY)
     leaf = NUMPY.leaves(grown.rows)
     tree = finish(grown, target, leaf, Finish(rules.criterion))
@@ -42,7 +43,7 @@ def by_frontiers(X, target, rules):
 def on_device(X, target, rules, budget=PLENTY, tuning=AUTOMATIC):
     """The same of the device by itself."""
     backend = CudaBackend(open_device("cuda:0"), tuning)
-    bins, data = bin_table(backend, read_table(X), target.weight, 255)
+    bins, data = bin_table(backend, read_table(X), None, 255)
     start = Start.of(backend, data, bins, target)
     found = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
     assert found is not None
@@ -79,6 +80,23 @@ def test_a_tree_is_that_of_frontiers(example, name):
     tree, right = by_frontiers(X, target, rules)
     assert tree.n_nodes > 10
     assert on_device(X, target, rules) == right
+
+
+@pytest.mark.parametrize("n_drawn", [None, 2])
+def test_trees_that_share_a_frontier_are_those_that_grow_alone(example, n_drawn):
+    X, label, values, _ = example(N_ROWS)
+    target = value_target(np.round(values), None) if n_drawn else class_target(label, 2, None)
+    rng = np.random.default_rng(0)
+    drawn = [rng.multinomial(len(X), np.ones(len(X)) / len(X)) for _ in range(3)]
+    targets = [drawn_target(target, counts, len(X)) for counts in drawn]
+    rules, seeds = Rules(GINI, n_drawn=n_drawn, max_depth=3), [5, 1, 5]
+    backend = CudaBackend(open_device("cuda:0"))
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    with no_races():
+        found = grow_together(backend, data, bins, targets, rules, seeds, PLENTY)
+    for own, seed, grown in zip(targets, seeds, found, strict=True):
+        tree = finish(grown, own, grown.leaf, Finish(GINI))
+        assert arrays(tree) == by_frontiers(X, own, replace(rules, seed=seed))[1][:-1]
 
 
 @pytest.mark.parametrize("budget", [1, 5000])

@@ -68,7 +68,8 @@ class CpuBackend(Defaults):
 
     name = "numba"
     device = "cpu"
-    grows_whole = True
+    grows_whole = boosts = True
+    shares_frontiers = False  # a thread has a tree
 
     def __init__(self, n_threads: int) -> None:
         self._workers = Workers(n_threads)
