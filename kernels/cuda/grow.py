@@ -251,8 +251,8 @@ def make_decide(threads):
     @kernel
     def decide(
         frontier, n_frontier, n_nodes, winner, nodes, n_channels, ridge, least_worth, n_outputs,
-        place_of, low, high, n_values, draw_key, route_rows, most_tiles, moved, from_place, first_tile,
-        tile, test, count,
+        place_of, low, high, n_values, draw_key, route_rows, most_tiles, moved, from_place,
+        first_tile, tile, test, count,
     ):  # fmt: skip
         """Children are numbered from `n_nodes` on. For each node that is split: `moved` is its
         number and `from_place` its place in the frontier; `n_outputs` is 0 where none is in doubt.
@@ -308,11 +308,9 @@ def make_settle(threads):
     n_warps = threads // WARP
 
     @function
-    def may_split(
-        at, nodes, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
-    ):  # fmt: skip
+    def may_split(at, nodes, is_classes, n_scored, min_rows, min_weight, goes_deeper):
         """Whether a node is worth a search."""
-        if not goes_deeper or nodes[at + N_ROWS] < min_rows_split:
+        if not goes_deeper or nodes[at + N_ROWS] < min_rows:
             return np.int64(0)
         n_present = np.int64(2)
         if is_classes:
@@ -320,13 +318,14 @@ def make_settle(threads):
             for c in range(n_scored):
                 n_present += 1 if nodes[at + SUMS + c] > 0 else 0
         weight = weight_at(nodes, at + SUMS, is_classes, n_scored)
-        return np.int64(1) if n_present > 1 and weight >= min_weight_split else np.int64(0)
+        return np.int64(1) if n_present > 1 and weight >= min_weight else np.int64(0)
 
     @kernel
     def settle(
-        nodes, n_channels, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper,
+        nodes, n_channels, is_classes, n_scored, min_rows, min_weight, goes_deeper,
         derives, direct_rows, tile_rows, most_tiles, moved, from_place, first_tile, n_right,
-        before, bound, frontier, own_place, above_place, tallied, first_tallied, large, small, count,
+        before, bound, frontier, own_place, above_place, tallied, first_tallied, large, small,
+        count,
     ):  # fmt: skip
         """`before[tile]` becomes how many rows of all tiles below it go right. Where sums are
         derived, the smaller child of each parent is tallied, and the other has what is left.
@@ -367,16 +366,10 @@ def make_settle(threads):
                 nodes[right + START] = start + n_rows - goes_right
                 nodes[right + N_ROWS] = goes_right
                 may_left = may_split(
-                    left, nodes, is_classes, n_scored, min_rows_split, min_weight_split, goes_deeper
+                    left, nodes, is_classes, n_scored, min_rows, min_weight, goes_deeper
                 )
                 may_right = may_split(
-                    right,
-                    nodes,
-                    is_classes,
-                    n_scored,
-                    min_rows_split,
-                    min_weight_split,
-                    goes_deeper,
+                    right, nodes, is_classes, n_scored, min_rows, min_weight, goes_deeper
                 )
                 own_rows = may_left * (n_rows - goes_right) + may_right * goes_right
                 small_side = np.int64(1) if goes_right < n_rows - goes_right else np.int64(0)

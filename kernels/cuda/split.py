@@ -93,11 +93,12 @@ def sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of):
 def derive_codes(own, own_at, above, parent, hist, base, n, lane):
     """Write the sums of a feature: what a parent has less what its smaller child has, or the same.
 
-    `own` and `parent` are where these begin; without a parent, -1, the node was summed itself.
+    Those of the child begin at `own_at`, those of the parent at `parent`; at -1 there is none, and
+    the node was summed itself.
     """
     i = np.int64(lane)
     while i < n:
-        found = built[own + i]
+        found = own[own_at + i]
         if parent >= 0:
             found = above[parent + i] - found
         hist[base + uint64(i)] = found

@@ -23,11 +23,9 @@ ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
-    **dict.fromkeys(
-        ("output", "nodes", "first_tile", "from_place", "count", "large", "small"), "i8"
-    ),
+    **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
+    **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
     **dict.fromkeys(("place_of", "tallied"), "i4"),
-    "first_tallied": "i8",
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
