@@ -33,9 +33,9 @@ def main(args: list[str] | None = None) -> int:
     if options.repeats < LEAST_REPEATS:
         parser.error(f"the minimum of fewer than {LEAST_REPEATS} repeats tells little")
     sys.path[:0] = [str(options.fakegpu.resolve()), str(ROOT)]
-    import fakegpu
+    from tests.gpu import fake
 
-    fakegpu.install()
+    fakegpu = fake.install()
     cases = units(options.rows, options.features, options.depth)
     found = {name: fakegpu.host_time(unit, options.repeats) for name, unit in cases.items()}
     print(as_json(found) if options.json else as_table(found))
@@ -70,9 +70,7 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
         return lambda: boosting.some(0, 1)
 
     return {
-        f"tree of depth {depth}": lambda: grow(
-            backend, data.data, data.bins, target, rules, 2**28
-        ),
+        f"tree of depth {depth}": lambda: grow(backend, data.data, data.bins, target, rules, 2**28),
         f"boosting round of depth {depth}": rounds(),
         f"boosting round of depth {depth}, half of the rows": rounds(row_share=0.5),
     }
@@ -81,7 +79,10 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
 def as_json(found: dict[str, Any]) -> str:
     return json.dumps(
         {
-            name: {"milliseconds": 1e3 * own.seconds, **{kind: getattr(own, kind) for kind in COUNTS}}
+            name: {
+                "milliseconds": 1e3 * own.seconds,
+                **{kind: getattr(own, kind) for kind in COUNTS},
+            }
             for name, own in found.items()
         },
         indent=2,

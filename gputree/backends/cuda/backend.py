@@ -88,6 +88,10 @@ class CudaBackend(Defaults):
 
     # Lanes and costs.
 
+    @property
+    def compile_seconds(self) -> float:
+        return self._device.compile_seconds
+
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         # Sums of counts and of gradients have 32 bits; not all channels tell whether they are
         # gradients.
