@@ -17,9 +17,6 @@ from gputree.kernels.cuda.gpu import cuda
 
 ARCHITECTURES = ((7, 5), (8, 0), (8, 9), (9, 0), (10, 0), (12, 0))  # that the tests compile for
 
-# The words in which numba's kernels take an array of one dimension.
-ARRAY_WORDS = ("meminfo", "parent", "size", "itemsize", "data", "shape", "stride")
-
 _compiling = threading.Lock()
 
 

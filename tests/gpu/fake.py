@@ -1,4 +1,4 @@
-"""Kernels that CuPy launches, on a machine without a GPU: `fakegpu` is the device, `ptxrun` runs them.
+"""Kernels that CuPy launches, without a GPU: `fakegpu` is the device, `ptxrun` runs them.
 
 `fakegpu` knows launches of numba. Those of CuPy's driver interface come here instead.
 """

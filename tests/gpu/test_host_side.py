@@ -8,10 +8,8 @@ import pytest
 if "GPUTREE_FAKEGPU" not in os.environ:
     pytest.skip("GPUTREE_FAKEGPU names no folder with fakegpu", allow_module_level=True)
 
-import cupy
 import fakegpu
 
-import gputree
 from gputree import DecisionTreeClassifier, GradientBoostingClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:cupy")

@@ -26,7 +26,7 @@ from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda.binning import CudaValues
 from gputree.backends.cuda.device import Device
 from gputree.backends.cuda.launch import Launches
-from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table, sum_table
+from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table, scatter_items, sum_table
 from gputree.backends.cuda.rows import CudaData, CudaRows, attached
 from gputree.backends.cuda.split import rates_of, splits_of
 from gputree.backends.defaults import Defaults
@@ -182,7 +182,7 @@ class CudaBackend(Defaults):
         )
 
     def begin_gradients(self, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
-        return cuda_gradients.begin(self._device, data, bins, gradients)
+        return cuda_gradients.begin(self._launches, data, bins, gradients)
 
     def gradient_sums(self, rows: CudaRows, gradients: Gradients, nodes: HostArray) -> HostArray:
         return cuda_gradients.sums(self._launches, rows, gradients, nodes)
@@ -205,11 +205,17 @@ class CudaBackend(Defaults):
         sums = self._device.zeros(len(nodes) * stride, rows.planes.sum_dtype)
         start, n_rows = rows.start[nodes], rows.n_rows[nodes]
         is_small = n_rows < self._tuning.direct_rows
-        large = np.flatnonzero(~is_small)
-        table = sum_table(start[large], n_rows[large], large, self._tuning.tile_rows)
-        if large.size and rows.groups.n_summed:
-            self._sum(rows, table, stride, sums)
-        self._scatter(rows, table, np.flatnonzero(is_small), start, n_rows, stride, sums)
+        few, many = (
+            sum_table(start[some], n_rows[some], some, self._tuning.tile_rows)
+            for some in (np.flatnonzero(is_small), np.flatnonzero(~is_small))
+        )
+        n_few, n_many = (len(table) // histogram.TILE_COLUMNS for table in (few, many))
+        items = scatter_items(rows.groups, n_few, n_many)
+        tile, *on_device = self._device.pack(np.concatenate([few, many]), *items)
+        if n_many and rows.groups.n_summed:
+            self._sum(rows, tile[len(few) :], n_many, stride, sums)
+        if items[0].size:
+            self._scatter(rows, *on_device, tile, len(items[0]), stride, sums)
         return CudaHist(rows, sums, len(nodes))
 
     def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
@@ -219,16 +225,18 @@ class CudaBackend(Defaults):
         if above is None and np.array_equal(siblings.built, np.arange(built.n_nodes)):
             return built
         sums = self._device.empty(n_nodes * stride, built.sums.dtype)
-        upload = self._device.upload
+        own, parent = self._device.pack(
+            siblings.built.astype(np.int64), siblings.parent.astype(np.int64)
+        )
         self._launches.over(
             histogram.derive,
             n_nodes * stride,
             n_nodes,
             stride,
             built.sums,
-            upload(siblings.built.astype(np.int64)),
+            own,
             built.sums if above is None else above.sums,
-            upload(siblings.parent.astype(np.int64)),
+            parent,
             sums,
         )
         return CudaHist(rows, sums, n_nodes)
@@ -239,8 +247,10 @@ class CudaBackend(Defaults):
         rows, dev = hist.rows, self._device
         channels = rows.target.channels
         n_items = hist.n_nodes * len(rows.bins.features)
-        rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
-        on_device = dev.upload(rank)
+        if search.rank is None:
+            (rank,) = self._launches.constants(np.zeros(1, np.int32))
+        else:
+            rank = dev.upload(search.rank.astype(np.int32))
         trimmed, score = dev.empty(n_items, np.float64), dev.empty(n_items, np.float64)
         key = dev.empty(n_items, np.int64)
         table, shape = self._searched(hist, search)
@@ -255,7 +265,7 @@ class CudaBackend(Defaults):
             -(-hist.n_nodes // n_warps),
             n_warps * WARP,
             *table,
-            on_device,
+            rank,
             search.n_drawn,
             *shape,
             trimmed,
@@ -299,15 +309,15 @@ class CudaBackend(Defaults):
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
         point = rows.target.point
         assert point is not None
-        bits = (point + 0.0).view(np.int64)
-        key = np.where(bits < 0, bits ^ ORDERED, bits)
+        if "key" not in rows.kept:
+            bits = (point + 0.0).view(np.int64)
+            rows.kept["key"] = self._device.upload(np.where(bits < 0, bits ^ ORDERED, bits))
         n_outputs = len(point)
-        upload, n = self._device.upload, len(nodes) * n_outputs
-        low, high = upload(np.full(n, ORDERED)), upload(np.full(n, ~ORDERED))
+        n = len(nodes) * n_outputs
+        low, high = self._device.pack(np.full(n, ORDERED), np.full(n, ~ORDERED))
         table = route_table(rows.start[nodes], rows.n_rows[nodes], self._tuning.route_rows)
-        self._launches.tiled(
-            route.span, table, rows.order, n_outputs, rows.target.n_rows, upload(key), low, high
-        )
+        args = rows.order, n_outputs, rows.target.n_rows, rows.kept["key"], low, high
+        self._launches.tiled(route.span, table, [], *args)
         found = np.stack([self._device.download(low), self._device.download(high)], axis=1)
         bits = np.where(found < 0, found ^ ORDERED, found)
         return bits.view(np.float64).reshape(len(nodes), n_outputs, 2)
@@ -335,8 +345,7 @@ class CudaBackend(Defaults):
         node = np.flatnonzero(rows.n_rows)
         leaf = self._device.upload(np.full(rows.target.n_rows, OUTSIDE, np.int32))
         table = route_table(rows.start[node], rows.n_rows[node], self._tuning.route_rows)
-        number = self._device.upload(node.astype(np.int32))
-        self._launches.tiled(route.mark, table, number, rows.order, leaf)
+        self._launches.tiled(route.mark, table, [node.astype(np.int32)], rows.order, leaf)
         return self._device.download(leaf)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
@@ -392,7 +401,8 @@ class CudaBackend(Defaults):
         n_values = rows.tables.n_values
         if search.is_ordered is not None:
             # Where there are no values, there are no thresholds.
-            n_values = self._device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
+            shown = np.where(search.is_ordered, rows.bins.n_values, 0)
+            (n_values,) = self._launches.constants(shown)
         stride = rows.bins.width * channels.n
         bounds = stride, rows.tables.offset, n_values
         table = hist.n_nodes, len(rows.bins.features), hist.sums, *bounds
@@ -406,14 +416,14 @@ class CudaBackend(Defaults):
         shared = 16 * n_warps * n_channels
         self._device.launch(kernel, blocks, n_warps * WARP, *args, shared=shared)
 
-    def _sum(self, rows: CudaRows, table: HostArray, stride: int, sums: Array) -> None:
+    def _sum(self, rows: CudaRows, tile: Array, n_tiles: int, stride: int, sums: Array) -> None:
         """Sum the tiles of large nodes in shared memory."""
         groups, planes, data, tables = rows.groups, rows.planes, rows.data, rows.tables
         self._device.launch(
             make_sum(data.code_bits, groups.is_wide, *planes.adds),
-            len(table) // histogram.TILE_COLUMNS * groups.n_summed,
+            n_tiles * groups.n_summed,
             self._tuning.sum_threads,
-            self._device.upload(table),
+            tile,
             groups.n_summed,
             tables.summed,
             data.words,
@@ -438,33 +448,22 @@ class CudaBackend(Defaults):
     def _scatter(
         self,
         rows: CudaRows,
-        table: HostArray,
-        small: HostArray,
-        start: HostArray,
-        n_rows: HostArray,
+        item_tile: Array,
+        item_group: Array,
+        tile: Array,
+        n_items: int,
         stride: int,
         sums: Array,
     ) -> None:
         """Add small nodes, and features too wide for shared memory, without it."""
-        groups, planes, data = rows.groups, rows.planes, rows.data
-        few = sum_table(start[small], n_rows[small], small, self._tuning.tile_rows)
-        n_large = len(table) // histogram.TILE_COLUMNS if groups.n_unfit else 0
-        n_few = len(few) // histogram.TILE_COLUMNS
-        tile = np.concatenate([few, table[: n_large * histogram.TILE_COLUMNS]])
-        few_items = np.divmod(np.arange(n_few * groups.n_direct), groups.n_direct)
-        wide_items = np.divmod(np.arange(n_large * groups.n_unfit), max(1, groups.n_unfit))
-        item_tile = np.concatenate([few_items[0], n_few + wide_items[0]])
-        item_group = np.concatenate([few_items[1], groups.n_direct + wide_items[1]])
-        if not item_tile.size:
-            return
-        upload = self._device.upload
+        planes, data = rows.planes, rows.data
         self._device.launch(
             make_scatter(data.code_bits, *planes.adds),
-            len(item_tile),
+            n_items,
             min(self._tuning.threads, self._tuning.sum_threads),
-            upload(item_tile.astype(np.int32)),
-            upload(item_group.astype(np.int32)),
-            upload(tile),
+            item_tile,
+            item_group,
+            tile,
             rows.tables.direct,
             data.words,
             data.row_words,

@@ -112,7 +112,10 @@ def launch(function: Function, blocks: int, threads: int, shared: int, stream: i
 
 
 def laid_out(module: Any, code: Any, types: Sequence[str]) -> Function:
-    """A function, and memory for what it is told: numba's words for an array, or a value."""
+    """A function, and memory for what it is told: a value, or the seven words of an array.
+
+    They are two objects, which there are none of, size, size of an item, data, shape and stride.
+    """
     layout = struct.Struct("".join("qq" if is_array(kind) else _FORMATS[kind] for kind in types))
     words = ctypes.create_string_buffer(layout.size)
     itemsizes = [np.dtype(kind.removesuffix("[]")).itemsize for kind in types]
@@ -121,8 +124,7 @@ def laid_out(module: Any, code: Any, types: Sequence[str]) -> Function:
     for number, kind in enumerate(types):
         if is_array(kind):
             size, data, itemsize = first, first + WORD, none + (1 + number) * WORD
-            word = dict(size=size, shape=size, data=data, itemsize=itemsize, stride=itemsize)
-            places += [word.get(name, none) for name in machine_code.ARRAY_WORDS]
+            places += [none, none, size, itemsize, data, size, itemsize]
             first += 2 * WORD
         else:
             places.append(first)

@@ -218,6 +218,19 @@ def sum_table(start: HostArray, n_rows: HostArray, place: HostArray, step: int) 
     return np.stack(tiles(start, n_rows, place, step), axis=1).astype(np.int64).reshape(-1)
 
 
+def scatter_items(groups: Groups, n_few: int, n_many: int) -> tuple[HostArray, HostArray]:
+    """Tile and group of each block of `scatter`.
+
+    Tiles of small nodes come first and have all features; those of large nodes have the features
+    that are too wide for shared memory.
+    """
+    few = np.divmod(np.arange(n_few * groups.n_direct), groups.n_direct)
+    many = np.divmod(np.arange(n_many * groups.n_unfit), max(1, groups.n_unfit))
+    item_tile = np.concatenate([few[0], n_few + many[0]])
+    item_group = np.concatenate([few[1], groups.n_direct + many[1]])
+    return item_tile.astype(np.int32), item_group.astype(np.int32)
+
+
 def route_table(start: HostArray, n_rows: HostArray, step: int) -> HostArray:
     """The table of tiles that `route` moves."""
     first, last, move = tiles(start, n_rows, np.arange(len(start)), step)
