@@ -7,19 +7,23 @@ it waits for the device once a frontier, for the winners.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
+    CategoryRules,
+    CategorySplits,
     Moves,
     Rates,
     Search,
     Siblings,
     Splits,
 )
+from gputree.backends.cpu.backend import CpuBackend
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import route as cuda_route
@@ -40,6 +44,7 @@ from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import histogram, predict, route, split
 from gputree.kernels.cuda.gpu import WARP
 from gputree.kernels.losses import Loss
@@ -47,6 +52,7 @@ from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
 ORDERED = np.int64(0x7FFFFFFFFFFFFFFF)
+LEAST_ROWS = 2**12  # that are predicted together
 
 # Kernels are made once for each set of constants.
 make_sum = cache(histogram.make_sum)
@@ -80,8 +86,9 @@ class CudaBackend(Defaults):
 
     name = "cuda"
 
-    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
+    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC, n_threads: int = 1) -> None:
         self._device = device
+        self._n_threads = n_threads  # of what the host computes
         self._tuning = tuning
         self._launches = Launches(device, tuning)
         self.device = device.name
@@ -90,7 +97,7 @@ class CudaBackend(Defaults):
 
     @property
     def compile_seconds(self) -> float:
-        return self._device.compile_seconds
+        return self._device.compile_seconds + self._host.compile_seconds
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         # Sums of counts and of gradients have 32 bits; not all channels tell whether they are
@@ -242,7 +249,7 @@ class CudaBackend(Defaults):
         return CudaHist(rows, sums, n_nodes)
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
-        if search.criterion.user is not None:
+        if not self._searches(hist, search):
             return super().best_splits(hist, search)
         rows, dev = hist.rows, self._device
         channels = rows.target.channels
@@ -276,8 +283,14 @@ class CudaBackend(Defaults):
         found = dev.download(winner).reshape(hist.n_nodes, width)
         return splits_of(found)
 
+    def split_categories(
+        self, hist: CudaHist, place: HostArray, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
+        tables = tables_of(hist.bins, self.seen(hist, place, feature), feature)
+        return self._host.split_tables(tables, hist.channels, rules)
+
     def rate(self, hist: CudaHist, search: Search) -> Rates:
-        if search.criterion.user is not None:
+        if not self._searches(hist, search):
             return super().rate(hist, search)
         shape = hist.n_nodes, len(hist.rows.bins.features), split.RATE_COLUMNS
         rate = self._device.empty(int(np.prod(shape)), np.int64)
@@ -352,46 +365,87 @@ class CudaBackend(Defaults):
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
-        leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
-        has_categories, args = self._nodes(stack, table)
-        self._launches.over(make_leaves_of(has_categories, STAY), table.n_rows, *args, leaf)
-        return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, found = make_leaves_of(has_categories, STAY), []
+        for held in self._blocks(table, used, 4 * stack.n_trees):
+            leaf = self._device.empty(stack.n_trees * held.n_rows, np.int32)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, leaf
+            self._launches.over(kernel, held.n_rows, *args)
+            found.append(self._device.download(leaf).reshape(stack.n_trees, held.n_rows))
+        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         check_outputs(stack, len(start))
-        upload = self._device.upload
-        total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
-        has_categories, args = self._nodes(stack, table)
-        payload = stack.width, upload(stack.value), upload(stack.column)
-        self._launches.over(
-            make_sum_leaves(has_categories, STAY), table.n_rows, *args, *payload, total
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, found = make_sum_leaves(has_categories, STAY), []
+        value, column, initial = self._device.pack(
+            stack.value, stack.column, np.asarray(start, np.float64)
         )
-        return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
+        payload = stack.width, value, column, stack.n_outputs, initial
+        for held in self._blocks(table, used, 8 * stack.n_outputs):
+            total = self._device.empty(stack.n_outputs * held.n_rows, np.float64)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
+            self._launches.over(kernel, held.n_rows, *args)
+            found.append(self._device.download(total).reshape(stack.n_outputs, held.n_rows))
+        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return self._host.attribute(stack, table, owner, background)
 
     # Helpers.
 
-    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
-        """Whether categories are tested, and what kernels that walk trees are told first."""
+    @cached_property
+    def _host(self) -> CpuBackend:
+        """Whoever computes what there are no kernels for."""
+        return CpuBackend(self._n_threads)
+
+    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:
+        """Whether categories are tested, the columns that are, and the trees on the device."""
         check_walk(stack, table)
         feature = stack.joined("feature")
         # Where all trees are leaves, a column is brought that nobody looks at.
         used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
-        held = self.hold([table.columns[at] for at in used.tolist()])
-        upload = self._device.upload
-        args = (
-            stack.n_trees,
-            table.n_rows,
-            held.values,
-            upload(stack.root),
-            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
-            upload(stack.joined("threshold")),
-            upload(stack.joined("missing_slot")),
-            upload(stack.joined("first_child")),
-            upload(stack.category_start),
-            upload(stack.joined("category")),
-            upload(stack.joined("category_slot")),
+        nodes = self._device.pack(
+            stack.root,
+            np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32),
+            stack.joined("threshold"),
+            stack.joined("missing_slot"),
+            stack.joined("first_child"),
+            stack.category_start,
+            stack.joined("category"),
+            stack.joined("category_slot"),
         )
-        return bool((stack.category_start >= 0).any()), args
+        return bool((stack.category_start >= 0).any()), used, nodes
+
+    def _blocks(self, table: Table, used: HostArray, n_bytes: int) -> Iterator[CudaValues]:
+        """Some columns of as many rows at a time as there is memory for.
+
+        `n_bytes` is what the answer of a row takes.
+        """
+        columns = [table.columns[at] for at in used.tolist()]
+        free, n_rows = self._device.free_bytes(), table.n_rows
+        row_bytes = 8 * len(columns) + n_bytes
+        most = n_rows if free is None else free // (2 * row_bytes)
+        if most < min(n_rows, LEAST_ROWS):
+            raise OutOfMemory(
+                f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
+                f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
+            )
+        if most >= n_rows:
+            yield self.hold(columns)
+            return
+        for first in range(0, n_rows, most):
+            rows = slice(first, first + most)
+            yield self.hold([replace(column, values=column.values[rows]) for column in columns])
+
+    def _searches(self, hist: CudaHist, search: Search) -> bool:
+        """Whether there are kernels for a search; others are made on the host.
+
+        A warp keeps two sums of each channel in shared memory.
+        """
+        return search.criterion.user is None and self._scan_warps(hist.channels.n) > 0
 
     def _searched(
         self, hist: CudaHist, search: Search
@@ -483,4 +537,4 @@ class CudaBackend(Defaults):
     def _scan_warps(self, n_channels: int) -> int:
         """Warps of a block: fewer where the sums of many classes take their shared memory."""
         fit = 4 * histogram.SHARED_WORDS // (16 * n_channels)
-        return max(1, min(self._tuning.scan_warps, fit))
+        return min(self._tuning.scan_warps, fit)

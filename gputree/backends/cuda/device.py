@@ -5,6 +5,7 @@ All arrays are flat and contiguous. The host waits for the device in `download`,
 """
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -84,21 +85,37 @@ class Device(Protocol):
 def _quick_turns() -> Iterator[None]:
     """Let the threads of the simulator take turns often: they wait for each other all the time."""
     usual = sys.getswitchinterval()
-    if SIMULATED:
-        sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-5)
     try:
         yield
     finally:
         sys.setswitchinterval(usual)
 
 
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Users hear nothing of how few blocks a small table makes."""
+    config = cuda.dispatcher.config
+    usual, config.CUDA_LOW_OCCUPANCY_WARNINGS = config.CUDA_LOW_OCCUPANCY_WARNINGS, 0
+    try:
+        yield
+    finally:
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = usual
+
+
+def _n_compiled(kernel: Any) -> int:
+    """For how many types numba has compiled a kernel."""
+    return len(getattr(kernel, "overloads", ()))
+
+
 class NumbaDevice:
     """Numba's own arrays: what the simulator has, and a device without CuPy."""
+
+    compile_seconds = 0.0  # of all of them
 
     def __init__(self, name: str = "cuda:0") -> None:
         self.name = f"{name} (simulated)" if SIMULATED else name
         self.n_launches = self.n_uploads = self.n_syncs = 0
-        self.compile_seconds = 0.0
         if not SIMULATED:
             cuda.select_device(int(name.partition(":")[2] or 0))
 
@@ -135,8 +152,11 @@ class NumbaDevice:
 
     def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         self.n_launches += 1
-        with _quick_turns():
+        begin, n_compiled = time.perf_counter(), _n_compiled(kernel)
+        with _quick_turns() if SIMULATED else _without_advice():
             kernel[blocks, threads, 0, shared](*args)
+        if _n_compiled(kernel) > n_compiled:
+            NumbaDevice.compile_seconds += time.perf_counter() - begin
 
     def record(self) -> Any:
         event = cuda.event()
