@@ -20,6 +20,7 @@ from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.tree import Tree
 from tests.gpu.conftest import no_races
+from tests.gpu.test_launches import counts
 
 N_ROWS = 60 if SIMULATED else 3000
 PLENTY = 10**7  # bytes of histograms
@@ -130,32 +131,18 @@ def test_what_it_cannot_do_is_left_to_frontiers(example, rules):
     assert grow_whole(backend, [start], bins, rules, [0], PLENTY) is None
 
 
-class Counted(NumbaDevice):
-    """Counts uploads, too."""
-
-    n_uploads = 0
-
-    def upload(self, array):
-        self.n_uploads += 1
-        return super().upload(array)
-
-    @property
-    def counts(self):
-        return np.array([self.n_launches, self.n_syncs, self.n_uploads])
-
-
 @pytest.mark.parametrize("n_rows", [40, 160])
 def test_a_level_takes_few_launches_one_wait_and_no_upload(example, n_rows):
     """Nodes of a level are many or few, large or small: it makes no difference."""
     X, target, _ = case(example, "classes", n_rows)
-    device = Counted()
+    device = NumbaDevice()
     backend = CudaBackend(device)
     bins, data = bin_table(backend, read_table(X), None, 255)
     found = []
     for depth in (2, 4, 6):  # every other depth, as rows go to and fro between two lists
         start = Start.of(backend, data, bins, target)
-        before = device.counts
+        before = counts(device)
         grow_whole(backend, [start], bins, Rules(GINI, max_depth=depth), [0], PLENTY)
-        found.append(device.counts - before)
+        found.append(counts(device) - before)
     for of_levels in np.diff(found, axis=0):
         assert (of_levels <= [2 * MOST_LAUNCHES, 2, 0]).all(), of_levels

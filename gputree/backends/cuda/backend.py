@@ -7,19 +7,22 @@ it waits for the device once a frontier, for the winners.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
+    CategoryRules,
+    CategorySplits,
     Moves,
     Rates,
     Search,
     Siblings,
     Splits,
 )
+from gputree.backends.cpu.backend import CpuBackend
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
@@ -43,11 +46,14 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import OUTSIDE, STAY, HostArray
+from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import predict, route
 from gputree.kernels.losses import Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
+
+LEAST_ROWS = 2**12  # that are predicted together
 
 # Kernels are made once for each set of constants.
 make_leaves_of = cache(predict.make_leaves_of)
@@ -60,13 +66,18 @@ class CudaBackend(Defaults):
     name = "cuda"
     grows_whole = True
 
-    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC) -> None:
+    def __init__(self, device: Device, tuning: Tuning = AUTOMATIC, n_threads: int = 1) -> None:
         self._device = device
+        self._n_threads = n_threads  # of what the host computes
         self._tuning = tuning
         self._launches = Launches(device, tuning)
         self.device = device.name
 
     # Lanes and costs.
+
+    @property
+    def compile_seconds(self) -> float:
+        return self._device.compile_seconds + self._host.compile_seconds
 
     def hist_bytes(self, bins: Bins, channels: Channels, n_rows: HostArray) -> HostArray:
         # Sums of counts and of gradients have 32 bits; not all channels tell whether they are
@@ -158,7 +169,7 @@ class CudaBackend(Defaults):
         )
 
     def begin_gradients(self, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
-        return cuda_gradients.begin(self._device, data, bins, gradients)
+        return cuda_gradients.begin(self._launches, data, bins, gradients)
 
     def gradient_sums(self, rows: CudaRows, gradients: Gradients, nodes: HostArray) -> HostArray:
         return cuda_gradients.sums(self._launches, rows, gradients, nodes)
@@ -183,12 +194,18 @@ class CudaBackend(Defaults):
         return cuda_histogram.derive(self._launches, built, siblings, above)
 
     def best_splits(self, hist: CudaHist, search: Search) -> Splits:
-        if search.criterion.user is not None:
+        if not cuda_split.can_search(self._launches, hist.channels, search):
             return super().best_splits(hist, search)
         return cuda_split.best_splits(self._launches, hist, search)
 
+    def split_categories(
+        self, hist: CudaHist, place: HostArray, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
+        tables = tables_of(hist.bins, self.seen(hist, place, feature), feature)
+        return self._host.split_tables(tables, hist.channels, rules)
+
     def rate(self, hist: CudaHist, search: Search) -> Rates:
-        if search.criterion.user is not None:
+        if not cuda_split.can_search(self._launches, hist.channels, search):
             return super().rate(hist, search)
         return cuda_split.rate(self._launches, hist, search)
 
@@ -204,14 +221,12 @@ class CudaBackend(Defaults):
         return found.reshape(-1, n_channels).astype(np.int64)
 
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
-        key = span_keys(rows)
-        n_outputs = len(key)
-        upload, n = self._device.upload, len(nodes) * n_outputs
-        low, high = upload(np.full(n, ORDERED)), upload(np.full(n, ~ORDERED))
+        n_outputs, key = rows.target.channels.n_scored, span_keys(self._launches, rows)
+        n = len(nodes) * n_outputs
+        low, high = self._device.pack(np.full(n, ORDERED), np.full(n, ~ORDERED))
         table = route_table(rows.start[nodes], rows.n_rows[nodes], self._tuning.route_rows)
-        self._launches.tiled(
-            route.span, table, rows.order, n_outputs, rows.target.n_rows, upload(key), low, high
-        )
+        args = rows.order, n_outputs, rows.target.n_rows, key, low, high
+        self._launches.tiled(route.span, table, [], *args)
         found = np.stack([self._device.download(low), self._device.download(high)], axis=1)
         bits = np.where(found < 0, found ^ ORDERED, found)
         return bits.view(np.float64).reshape(len(nodes), n_outputs, 2)
@@ -243,7 +258,8 @@ class CudaBackend(Defaults):
         search: Search,
         limits: Limits,
     ) -> list[Whole] | None:
-        if len(roots) > 1 or not cuda_grow.can_grow(search, limits):
+        channels = roots[0].target.channels
+        if len(roots) > 1 or not cuda_grow.can_grow(self._launches, channels, search, limits):
             return None
         return [cuda_grow.grow_tree(self._launches, roots[0], totals, keys, search, limits)]
 
@@ -253,51 +269,84 @@ class CudaBackend(Defaults):
         node = np.flatnonzero(rows.n_rows)
         leaf = self._device.upload(np.full(rows.target.n_rows, OUTSIDE, np.int32))
         table = route_table(rows.start[node], rows.n_rows[node], self._tuning.route_rows)
-        number = self._device.upload(node.astype(np.int32))
-        self._launches.tiled(route.mark, table, number, rows.order, leaf)
+        self._launches.tiled(route.mark, table, [node.astype(np.int32)], rows.order, leaf)
         return self._device.download(leaf)
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
-        leaf = self._device.empty(stack.n_trees * table.n_rows, np.int32)
-        has_categories, args = self._nodes(stack, table)
-        self._launches.over(make_leaves_of(has_categories, STAY), table.n_rows, *args, leaf)
-        return self._device.download(leaf).reshape(stack.n_trees, table.n_rows).T
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, found = make_leaves_of(has_categories, STAY), []
+        for held in self._blocks(table, used, 4 * stack.n_trees):
+            leaf = self._device.empty(stack.n_trees * held.n_rows, np.int32)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, leaf
+            self._launches.over(kernel, held.n_rows, *args)
+            found.append(self._device.download(leaf).reshape(stack.n_trees, held.n_rows))
+        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
         check_outputs(stack, len(start))
-        upload = self._device.upload
-        total = upload(np.repeat(np.asarray(start, np.float64), table.n_rows))
-        has_categories, args = self._nodes(stack, table)
-        payload = stack.width, upload(stack.value), upload(stack.column)
-        self._launches.over(
-            make_sum_leaves(has_categories, STAY), table.n_rows, *args, *payload, total
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, found = make_sum_leaves(has_categories, STAY), []
+        value, column, initial = self._device.pack(
+            stack.value, stack.column, np.asarray(start, np.float64)
         )
-        return self._device.download(total).reshape(stack.n_outputs, table.n_rows).T
+        payload = stack.width, value, column, stack.n_outputs, initial
+        for held in self._blocks(table, used, 8 * stack.n_outputs):
+            total = self._device.empty(stack.n_outputs * held.n_rows, np.float64)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
+            self._launches.over(kernel, held.n_rows, *args)
+            found.append(self._device.download(total).reshape(stack.n_outputs, held.n_rows))
+        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+
+    def attribute(
+        self, stack: Stack, table: Table, owner: HostArray, background: Table | None
+    ) -> HostArray:
+        return self._host.attribute(stack, table, owner, background)
 
     # Helpers.
 
-    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, tuple[Any, ...]]:
-        """Whether categories are tested, and what kernels that walk trees are told first."""
+    @cached_property
+    def _host(self) -> CpuBackend:
+        """Whoever computes what there are no kernels for."""
+        return CpuBackend(self._n_threads)
+
+    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:
+        """Whether categories are tested, the columns that are, and the trees on the device."""
         check_walk(stack, table)
         feature = stack.joined("feature")
         # Where all trees are leaves, a column is brought that nobody looks at.
         used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
-        held = self.hold([table.columns[at] for at in used.tolist()])
-        upload = self._device.upload
-        args = (
-            stack.n_trees,
-            table.n_rows,
-            held.values,
-            upload(stack.root),
-            upload(np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32)),
-            upload(stack.joined("threshold")),
-            upload(stack.joined("missing_slot")),
-            upload(stack.joined("first_child")),
-            upload(stack.category_start),
-            upload(stack.joined("category")),
-            upload(stack.joined("category_slot")),
+        nodes = self._device.pack(
+            stack.root,
+            np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32),
+            stack.joined("threshold"),
+            stack.joined("missing_slot"),
+            stack.joined("first_child"),
+            stack.category_start,
+            stack.joined("category"),
+            stack.joined("category_slot"),
         )
-        return bool((stack.category_start >= 0).any()), args
+        return bool((stack.category_start >= 0).any()), used, nodes
+
+    def _blocks(self, table: Table, used: HostArray, n_bytes: int) -> Iterator[CudaValues]:
+        """Some columns of as many rows at a time as there is memory for.
+
+        `n_bytes` is what the answer of a row takes.
+        """
+        columns = [table.columns[at] for at in used.tolist()]
+        free, n_rows = self._device.free_bytes(), table.n_rows
+        row_bytes = 8 * len(columns) + n_bytes
+        most = n_rows if free is None else free // (2 * row_bytes)
+        if most < min(n_rows, LEAST_ROWS):
+            raise OutOfMemory(
+                f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
+                f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
+            )
+        if most >= n_rows:
+            yield self.hold(columns)
+            return
+        for first in range(0, n_rows, most):
+            rows = slice(first, first + most)
+            yield self.hold([replace(column, values=column.values[rows]) for column in columns])

@@ -22,6 +22,7 @@ from gputree.backends.cuda.plan import piece_table
 from gputree.backends.cuda.route import codes_in
 from gputree.backends.cuda.rows import CudaRows, span_keys
 from gputree.backends.whole import Limits, Whole
+from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
 from gputree.kernels.cuda import grow, histogram, route, split
 from gputree.kernels.cuda.gpu import WARP
@@ -36,10 +37,10 @@ make_choose = cache(route.make_choose)
 make_move = cache(route.make_move)
 
 
-def can_grow(search: Search, limits: Limits) -> bool:
+def can_grow(launches: Launches, channels: Channels, search: Search, limits: Limits) -> bool:
     """Whether the device can grow a tree: breadth-first, by thresholds that are all searched."""
-    is_plain = search.criterion.user is None and not search.is_random and not search.categories
-    return is_plain and limits.max_leaves is None
+    is_plain = not search.is_random and not search.categories and limits.max_leaves is None
+    return is_plain and cuda_split.can_search(launches, channels, search)
 
 
 def grow_tree(
@@ -136,7 +137,7 @@ class _Tree:
         self.key = self.dev.upload(np.resize(keys, FIRST_NODES) if self.draws else keys[:1])
         can_be_pure = not self.channels.is_classes and limits.splits_without_gain
         self.n_outputs = self.channels.n_scored if can_be_pure else 0
-        self.span_key = self.dev.upload(span_keys(rows)) if can_be_pure else None
+        self.span_key = span_keys(launches, rows) if can_be_pure else None
         self.node = self.dev.upload(self._roots())
 
     def _roots(self) -> HostArray:
@@ -192,7 +193,7 @@ class _Tree:
     def _rank(self, level: _Level) -> Array:
         """The place of each feature in the draw of each node."""
         if not self.draws:
-            return self.dev.zeros(1, np.int32)
+            return self.launches.constants(np.zeros(1, np.int32))[0]
         n_features = len(self.bins.features)
         rank = self.dev.empty(level.n * n_features, np.int32)
         args = level.frontier, level.n, n_features, self.key, rank

@@ -67,9 +67,8 @@ def tiles_of(
         sum_table(start[some], n_rows[some], some, launches.tuning.tile_rows)
         for some in (np.flatnonzero(~is_small), np.flatnonzero(is_small))
     ]
-    large, small = (
-        (launches.device.upload(table), len(table) // histogram.TILE_COLUMNS) for table in tables
-    )
+    sizes = [len(table) // histogram.TILE_COLUMNS for table in tables]
+    large, small = zip(launches.device.pack(*tables), sizes, strict=True)
     return large, small
 
 
@@ -97,8 +96,10 @@ def derive(
     """Sums of a frontier from those tallied and those of the parents."""
     if above is None and np.array_equal(siblings.built, np.arange(built.n_nodes)):
         return built
-    upload, stride = launches.device.upload, built.rows.stride
-    n_nodes = len(siblings.node)
+    n_nodes, stride = len(siblings.node), built.rows.stride
+    own, parent = launches.device.pack(
+        siblings.built.astype(np.int64), siblings.parent.astype(np.int64)
+    )
     sums = launches.device.empty(n_nodes * stride, built.sums.dtype)
     launches.over(
         histogram.derive,
@@ -106,9 +107,9 @@ def derive(
         n_nodes,
         stride,
         built.sums,
-        upload(siblings.built.astype(np.int64)),
+        own,
         built.sums if above is None else above.sums,
-        upload(siblings.parent.astype(np.int64)),
+        parent,
         sums,
     )
     return CudaHist(built.rows, sums, n_nodes)

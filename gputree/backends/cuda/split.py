@@ -9,6 +9,7 @@ from gputree.backends.contract import Rates, Search, Splits
 from gputree.backends.cuda.histogram import CudaHist, Source
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.rows import CudaRows
+from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
 from gputree.kernels.cuda import histogram, split
 from gputree.kernels.cuda.gpu import WARP
@@ -22,13 +23,24 @@ make_choose = cache(split.make_choose)
 Shape: TypeAlias = tuple[bool, int, bool, int]
 
 
+def can_search(launches: Launches, channels: Channels, search: Search) -> bool:
+    """Whether there are kernels for a search; others are made on the host.
+
+    A warp keeps two sums of each channel in shared memory.
+    """
+    return search.criterion.user is None and _scan_warps(launches, channels.n) > 0
+
+
 def best_splits(launches: Launches, hist: CudaHist, search: Search) -> Splits:
     """The best split of every node."""
-    rank = np.zeros(1, np.int32) if search.rank is None else search.rank.astype(np.int32)
     dev = launches.device
+    if search.rank is None:
+        (rank,) = launches.constants(np.zeros(1, np.int32))
+    else:
+        rank = dev.upload(search.rank.astype(np.int32))
     winner = dev.empty(hist.n_nodes * (split.LEFT + hist.channels.n), np.int64)
     n_values = tested_values(launches, hist.rows, search)
-    choose(launches, hist, search, n_values, dev.upload(rank), winner)
+    choose(launches, hist, search, n_values, rank, winner)
     return _splits_of(dev.download(winner).reshape(hist.n_nodes, -1))
 
 
@@ -93,7 +105,8 @@ def tested_values(launches: Launches, rows: CudaRows, search: Search) -> Array:
     """How many values each feature has; where there are none, there are no thresholds."""
     if search.is_ordered is None:
         return rows.tables.n_values
-    return launches.device.upload(np.where(search.is_ordered, rows.bins.n_values, 0))
+    (shown,) = launches.constants(np.where(search.is_ordered, rows.bins.n_values, 0))
+    return shown
 
 
 def _searched(hist: CudaHist, n_values: Array) -> tuple[tuple[Any, ...], Shape]:
@@ -116,7 +129,7 @@ def _scan(launches: Launches, kernel: Any, hist: CudaHist, *args: Any) -> None:
 def _scan_warps(launches: Launches, n_channels: int) -> int:
     """Warps of a block: fewer where the sums of many classes take their shared memory."""
     fit = 4 * histogram.SHARED_WORDS // (16 * n_channels)
-    return max(1, min(launches.tuning.scan_warps, fit))
+    return min(launches.tuning.scan_warps, fit)
 
 
 def _splits_of(found: HostArray) -> Splits:

@@ -36,7 +36,7 @@ ARRAYS = {
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
-    **dict.fromkeys(("leaf_value", "total"), "f8"),
+    **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
