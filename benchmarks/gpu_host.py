@@ -50,7 +50,7 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
     from gputree.boosting.rounds import Recipe, Rounds
     from gputree.data.target import class_target
     from gputree.fit.dataset import Dataset
-    from gputree.growth.builder import grow
+    from gputree.growth.choose_loop import grow_tree
     from gputree.growth.rules import Rules
     from gputree.kernels.criteria import GINI
     from gputree.kernels.losses import LOGISTIC
@@ -70,7 +70,9 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
         return lambda: boosting.some(0, 1)
 
     return {
-        f"tree of depth {depth}": lambda: grow(backend, data.data, data.bins, target, rules, 2**28),
+        f"tree of depth {depth}": lambda: grow_tree(
+            backend, data.data, data.bins, target, rules, 2**28
+        ),
         f"boosting round of depth {depth}": rounds(),
         f"boosting round of depth {depth}, half of the rows": rounds(row_share=0.5),
     }
