@@ -222,7 +222,7 @@ class CudaBackend(Defaults):
         if n_many and rows.groups.n_summed:
             self._sum(rows, tile[len(few) :], n_many, stride, sums)
         if items[0].size:
-            self._scatter(rows, *on_device, tile, len(items[0]), stride, sums)
+            self._scatter(rows, (*on_device, tile), len(items[0]), stride, sums)
         return CudaHist(rows, sums, len(nodes))
 
     def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
@@ -428,7 +428,7 @@ class CudaBackend(Defaults):
         free, n_rows = self._device.free_bytes(), table.n_rows
         row_bytes = 8 * len(columns) + n_bytes
         most = n_rows if free is None else free // (2 * row_bytes)
-        if most < min(n_rows, LEAST_ROWS):
+        if free is not None and most < min(n_rows, LEAST_ROWS):
             raise OutOfMemory(
                 f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
                 f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
@@ -502,22 +502,21 @@ class CudaBackend(Defaults):
     def _scatter(
         self,
         rows: CudaRows,
-        item_tile: Array,
-        item_group: Array,
-        tile: Array,
+        items: tuple[Array, ...],
         n_items: int,
         stride: int,
         sums: Array,
     ) -> None:
-        """Add small nodes, and features too wide for shared memory, without it."""
+        """Add small nodes, and features too wide for shared memory, without it.
+
+        `items` are the tile and the group of each block, and the tiles.
+        """
         planes, data = rows.planes, rows.data
         self._device.launch(
             make_scatter(data.code_bits, *planes.adds),
             n_items,
             min(self._tuning.threads, self._tuning.sum_threads),
-            item_tile,
-            item_group,
-            tile,
+            *items,
             rows.tables.direct,
             data.words,
             data.row_words,
