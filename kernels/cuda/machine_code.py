@@ -10,7 +10,6 @@ from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
-from cuda.bindings import nvjitlink
 from numba.np.numpy_support import from_dtype
 
 from gputree.kernels.cuda.gpu import cuda
@@ -22,6 +21,8 @@ _compiling = threading.Lock()
 
 def toolchain():
     """What machine code depends on beside the source of a kernel."""
+    from cuda.bindings import nvjitlink
+
     linker = ".".join(map(str, nvjitlink.version()))
     return f"numba-cuda {version('numba-cuda')}, nvJitLink {linker}"
 
@@ -37,6 +38,8 @@ def ptx_of(kernel, argument_types, capability):
 
 def assembled(ptx, capability):
     """The machine code of PTX, by the assembler inside nvJitLink."""
+    from cuda.bindings import nvjitlink
+
     text = ptx.encode()
     handle = nvjitlink.create(1, ["-arch=sm_{}{}".format(*capability)])
     try:

@@ -17,14 +17,14 @@ def install(devices=1):
     fakegpu.install(devices=devices)
     import ptxrun.engine
 
-    from gputree.backends.cuda import functions
+    from gputree.backends.cuda import functions, kept
 
     fake = device._fake
     kernels = {}
 
-    def code_of(own, kernel, types):
+    def made(*asked):
         """PTX instead of machine code: ptxrun cannot run that."""
-        return functions.machine_code.ptx_of(kernel, types, own._capability).encode()
+        return functions.machine_code.ptx_of(*asked).encode()
 
     def load(code, name):
         if code not in kernels:
@@ -52,7 +52,7 @@ def install(devices=1):
         finally:
             functions.launch = launch
 
-    functions.Functions._code, functions.load, functions.launch = code_of, load, launch
+    kept.made, functions.load, functions.launch = made, load, launch
     fake.without_kernels = without_kernels
     return fakegpu
 

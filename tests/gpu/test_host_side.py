@@ -14,7 +14,7 @@ import fakegpu
 import gputree
 from benchmarks.gpu_host import units
 from gputree import DecisionTreeClassifier, GradientBoostingClassifier
-from gputree.backends.cuda import cupy_device, functions
+from gputree.backends.cuda import cupy_device, functions, kept
 from gputree.backends.cuda.cupy_device import PART_BYTES, CupyDevice
 from gputree.kernels.cuda import machine_code, route
 
@@ -165,7 +165,7 @@ def test_what_is_on_the_disk_is_not_compiled(table, on_numpy, monkeypatch, tmp_p
     monkeypatch.setattr("gputree.backends.cuda.device._cupy_device", CupyDevice)
     fit(*table, backend="cuda")
     assert list(tmp_path.iterdir())
-    monkeypatch.delattr(functions.Functions, "_code")
+    monkeypatch.delattr(kept, "made")
     tree = fit(*table, backend="cuda")
     assert tree.to_bytes() == on_numpy.to_bytes()
 

@@ -339,7 +339,7 @@ class CudaBackend(Defaults):
         free, n_rows = self._device.free_bytes(), table.n_rows
         row_bytes = 8 * len(columns) + n_bytes
         most = n_rows if free is None else free // (2 * row_bytes)
-        if most < min(n_rows, LEAST_ROWS):
+        if free is not None and most < min(n_rows, LEAST_ROWS):
             raise OutOfMemory(
                 f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
                 f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"

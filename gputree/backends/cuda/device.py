@@ -30,7 +30,11 @@ class Device(Protocol):
     n_launches: int  # since the device was opened
     n_uploads: int  # copies from the host
     n_syncs: int  # how often the host has waited for the device
-    compile_seconds: float
+
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent compiling kernels since the process began."""
+        ...
 
     def empty(self, n: int, dtype: npt.DTypeLike) -> Array:
         """Room for `n` numbers."""

@@ -18,7 +18,6 @@ import numpy as np
 from gputree.backends.cuda import kept
 from gputree.errors import BackendUnavailable
 from gputree.kernels.cuda import machine_code
-from gputree.kernels.undisturbed import undisturbed
 
 WORD = 8  # bytes of everything that a kernel is told
 
@@ -48,7 +47,8 @@ class Functions:
         self, kernel: Any, blocks: int, threads: int, args: Sequence[Any], shared: int, stream: int
     ) -> None:
         """Queue a kernel. Arrays are flat and contiguous."""
-        kinds, values = [], []
+        kinds: list[Any] = []
+        values: list[Any] = []
         for arg in args:
             if type(arg) is cupy.ndarray:
                 kinds.append(arg.dtype.char)
@@ -66,18 +66,10 @@ class Functions:
 
     def _make(self, kernel: Any, types: list[str]) -> Function:
         begin = time.perf_counter()
-        name = kernel.py_func.__name__
-        key = [machine_code.toolchain(), kept.fingerprint(kernel), *types, str(self._capability)]
-        code = kept.machine_code(
-            " ".join(key), name, undisturbed(lambda: self._code(kernel, types))
-        )
-        function = laid_out(*load(code, name), types)
+        code = kept.compiled(kernel, types, self._capability)
+        function = laid_out(*load(code, kernel.py_func.__name__), types)
         self.compile_seconds += time.perf_counter() - begin
         return function
-
-    def _code(self, kernel: Any, types: list[str]) -> bytes:
-        ptx = machine_code.ptx_of(kernel, types, self._capability)
-        return machine_code.assembled(ptx, self._capability)
 
 
 def nearest_architecture(capability: tuple[int, int]) -> tuple[int, int]:

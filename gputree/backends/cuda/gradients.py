@@ -252,8 +252,8 @@ def _inside(launches: Launches, raw_scores: CudaRawScores, takes_part: HostArray
     # A mark is a code of 0 or 1, and those with a 1 go left.
     table = route_table(ROOT, np.array([n_rows]), launches.tuning.route_rows)
     test, goes_right = np.zeros((1, 2), np.int64), np.array([1, 0], np.uint8)
-    tile, *told, bound = dev.pack(table, test, goes_right, np.array([[0, n]]))
-    chosen = choose(launches, (mark, 1, n_rows), *told, tile, raw_scores.every)
+    tile, tests, bits, bound = dev.pack(table, test, goes_right, np.array([[0, n]]))
+    chosen = choose(launches, (mark, 1, n_rows), tests, bits, tile, raw_scores.every)
     order = dev.empty(n_rows, np.int32)
     move(launches, chosen, bound, raw_scores.every, order)
     return Inside(n, mark, order)

@@ -174,11 +174,12 @@ class _Tree:
         rank, width = self._rank(level), split.LEFT + self.channels.n
         winner = self.dev.empty(level.n * width, np.int64)
         if level.tiles is not None:
-            hist = self._derived(level, level.tiles)
-            self._choose(hist, rank, winner)
-            return _Searched(winner, hist)
+            derived = self._derived(level, level.tiles)
+            self._choose(derived, rank, winner)
+            return _Searched(winner, derived)
         n_at_once = max(1, self.limits.budget // (2 * self._bytes(1)))
-        n_features, hist = len(self.bins.features), None
+        n_features = len(self.bins.features)
+        hist: CudaHist | None = None
         for first in range(0, level.n, n_at_once):
             end = min(first + n_at_once, level.n)
             hist = self._tallied(level, first, end - first)

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from gputree import kernels
+from gputree.kernels.cuda import machine_code
+from gputree.kernels.undisturbed import undisturbed
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 
@@ -26,7 +28,19 @@ def folder() -> Path:
     return Path(os.environ.get(usual) or Path.home() / ".cache") / "gputree"
 
 
-def machine_code(key: str, name: str, make: Callable[[], bytes]) -> bytes:
+def compiled(kernel: Any, types: Sequence[str], capability: tuple[int, int]) -> bytes:
+    """The machine code of a kernel for arguments such as "i8" and "f4[]"."""
+    key = machine_code.toolchain(), fingerprint(kernel), *types, str(capability)
+    make = undisturbed(lambda: made(kernel, types, capability))
+    return found_or_made(" ".join(key), kernel.py_func.__name__, make)
+
+
+def made(kernel: Any, types: Sequence[str], capability: tuple[int, int]) -> bytes:
+    """The same, whatever is on the disk."""
+    return machine_code.assembled(machine_code.ptx_of(kernel, types, capability), capability)
+
+
+def found_or_made(key: str, name: str, make: Callable[[], bytes]) -> bytes:
     """What is kept of a kernel under a key; made, and kept, where there is nothing whole."""
     digest = hashlib.sha256(key.encode()).hexdigest()
     file = folder() / f"{name}-{digest[:32]}.cubin"
