@@ -7,20 +7,17 @@ seed and the path to the node, so frontiers, threads and partitions cannot chang
 import numpy as np
 
 from gputree.dtypes import HostArray
+from gputree.kernels import array_code
+from gputree.kernels.mixing import make_mix
 
-# The constants of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+_mix = make_mix(array_code.as_it_is, np.uint64)
 
 
 def mix(key: HostArray, draw: HostArray | np.uint64) -> HostArray:
     """A random 64-bit number for each pair of key and draw."""
     with np.errstate(over="ignore"):
-        z = key + (draw + np.uint64(1)) * _STEP
-        z = (z ^ (z >> np.uint64(30))) * _FIRST
-        z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
+        number: HostArray = _mix(key, draw)
+    return number
 
 
 def root_key(seed: int | HostArray, tree: int | HostArray = 0) -> HostArray:

@@ -13,6 +13,13 @@ if "GPUTREE_PTXRUN" in os.environ:
     import ptxrun
 
     ptxrun.install(lineinfo=False)  # names of some kernels are not fit for line information
+# Where fakegpu is to be found beside it, CuPy runs, too, on devices that are not there.
+if "GPUTREE_FAKEGPU" in os.environ:
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "0"
+    sys.path.insert(0, os.environ["GPUTREE_FAKEGPU"])
+    from tests.gpu import fake
+
+    fake.install(devices=2)
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
 from importlib.util import find_spec

@@ -1,5 +1,6 @@
 """What the doctor reads of cards, computes of bounds and says; cards and clocks are made up."""
 
+import itertools
 import json
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -11,7 +12,7 @@ import pytest
 from gputree.backends.cuda import cards
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.cards import Card, Machine, by_cupy, by_numba, read_machine
-from gputree.backends.cuda.device import open_device
+from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.data.target import class_target, value_target
 from gputree.diagnostics import doctor, golden, kernel_times
 from gputree.diagnostics.kernel_times import Size, Stopwatch, Timing, Work, measure
@@ -151,30 +152,20 @@ def test_a_card_that_does_not_tell_has_no_bound(unknown):
 # Times
 
 
-class MadeUpEvent:
-    """An event of a clock that moves by a millisecond with every record."""
-
-    now = 0
-
-    def record(self, stream):
-        assert stream == 0
-        MadeUpEvent.now += 1
-        self.at = MadeUpEvent.now
-
-    def synchronize(self):
-        self.is_over = True
-
-    def elapsed_time(self, end):
-        assert end.is_over
-        return float(end.at - self.at)
+@pytest.fixture
+def made_up_clock(monkeypatch):
+    """It moves by a millisecond with every event."""
+    now = itertools.count()
+    monkeypatch.setattr(NumbaDevice, "record", lambda device: next(now))
+    monkeypatch.setattr(NumbaDevice, "milliseconds", lambda device, begin, end: float(end - begin))
 
 
 TINY = Size(n_rows=40, n_nodes=2, n_filler=8, n_copies=1)
 
 
-def test_every_kernel_of_a_verb_is_timed_and_still_does_its_work():
+def test_every_kernel_of_a_verb_is_timed_and_still_does_its_work(made_up_clock):
     device = open_device("cuda:0")
-    watch = Stopwatch(device, TINY, MadeUpEvent)
+    watch = Stopwatch(device, TINY)
     backend = CudaBackend(watch)
     rows = golden.rows_at_root(backend, "classes", 1, 256)
     seen = []
@@ -186,11 +177,11 @@ def test_every_kernel_of_a_verb_is_timed_and_still_does_its_work():
     assert watch.time(lambda: None) == 0
 
 
-def test_sums_routing_and_search_are_measured(monkeypatch):
+def test_sums_routing_and_search_are_measured(monkeypatch, made_up_clock):
     monkeypatch.setattr(kernel_times, "ROUNDS", 1)
     monkeypatch.setattr(kernel_times, "N_FEATURES", 3)
     monkeypatch.setattr(kernel_times, "N_CODES", 4)
-    timings = measure("cuda:0", CARD, size=TINY, make_event=MadeUpEvent)
+    timings = measure("cuda:0", CARD, size=TINY)
     names = ["sum of 2 classes", "sum of a regression", "route", "scan of 2 nodes"]
     assert [timing.name for timing in timings] == names
     # As many milliseconds as kernels: routing finds children, adds them up and moves rows.

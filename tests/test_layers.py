@@ -132,7 +132,10 @@ MAY_IMPORT = {
 }
 # Which modules may know a library that is not always there, or not on every device.
 MAY_KNOW = {
-    "cupy": {"gputree.backends.array.libraries", "gputree.backends.cuda.device"},
+    "cupy": {
+        *("gputree.backends.array.libraries", "gputree.backends.cuda.cupy_device"),
+        "gputree.backends.cuda.functions",
+    },
     "cupyx": {"gputree.backends.array.libraries"},
     "torch": {"gputree.backends.array.libraries"},
     "numba": {"gputree.kernels"},
@@ -232,6 +235,8 @@ def test_kernels_need_nothing_but_numba_and_one_another(name):
         allowed |= {"llvmlite", "functools"}  # calls by address
     if name == "gputree.kernels.cuda.gpu":
         allowed |= {"llvmlite", "sys", "threading"}  # wide loads; the threads of the simulator
+    if name == "gputree.kernels.cuda.machine_code":  # the assembler, and who may compile
+        allowed |= {"cuda.bindings", "contextlib", "importlib.metadata", "re", "threading"}
     assert not {each for each in imported(name) if not is_within(each, allowed)}
 
 

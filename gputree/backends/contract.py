@@ -296,6 +296,9 @@ class Backend(Core, Protocol):
     """The core, and the verbs that have a default."""
 
     grows_whole: bool  # whether `grow_whole` is worth asking
+    boosts: bool  # whether `boost` is
+    # Whether trees that can share a frontier are grown sooner so than each by itself.
+    shares_frontiers: bool
 
     @property
     def compile_seconds(self) -> float:
@@ -425,9 +428,11 @@ class Backend(Core, Protocol):
     ) -> list[Result] | None:
         """What becomes of trees on rows at their roots, grown as the other verbs would grow them.
 
-        `totals` are the sums of the roots, (roots, channels), and `keys` what their draws follow
-        from. `then` is told the number of a root and its tree as soon as this is there, perhaps in
-        another thread. None where the backend has no quicker way than these verbs.
+        There are as many roots as rows, or all rows are in one and have several roots; then there
+        is one result. `totals` are the sums of the roots, (roots, channels), and `keys` what their
+        draws follow from. `then` is told the number of the rows and their tree as soon as this is
+        there, perhaps in another thread. None where the backend has no quicker way than these
+        verbs.
         """
         ...
 

@@ -59,7 +59,8 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = False
+    grows_whole = boosts = False
+    shares_frontiers = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
     _formulas: SimpleNamespace = formulas.HOST

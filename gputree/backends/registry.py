@@ -14,6 +14,7 @@ from typing import Any
 
 from gputree import kernels
 from gputree.backends.array.backend import ArrayBackend
+from gputree.backends.array.current_device import OnDevice
 from gputree.backends.array.libraries import open_library
 from gputree.backends.contract import Backend
 from gputree.backends.cpu.workers import available_cores
@@ -89,6 +90,8 @@ def choose(
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
     n_threads = thread_count(n_jobs)
+    if data_on is not None and (device == "cuda" or (device == "auto" and backend in _CUDA_ONLY)):
+        device = f"cuda:{data_on}"
     if backend is not None:
         return Choice(_open(backend, device, n_threads), f"backend={backend!r} was asked for")
     if device.startswith("cuda"):
@@ -232,14 +235,16 @@ def _open(name: str, device: str, n_threads: int) -> Backend:
     if name == "cuda":
         # Imported here: nobody without a GPU should pay for it.
         handle = _loaded("gputree.backends.cuda.device").open_device(where)
-        return _loaded("gputree.backends.cuda.backend").CudaBackend(handle)
+        return _loaded("gputree.backends.cuda.backend").CudaBackend(handle, n_threads=n_threads)
     return _array_backend(name, where)
 
 
 @cache
 def _array_backend(name: str, where: str) -> Backend:
     """One for all fits and predictions: it keeps nothing but what it has learnt of trees."""
-    return ArrayBackend(open_library(name, where), name)
+    library = open_library(name, where)
+    backend = ArrayBackend(library, name)
+    return OnDevice(backend, library) if name == "cupy" else backend
 
 
 def _cuda_device(name: str, device: str) -> str:

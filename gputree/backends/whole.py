@@ -57,7 +57,10 @@ class CategoryLists:
 
 @dataclass(frozen=True)
 class Whole:
-    """A tree that a backend has grown by itself; (nodes,) each, children side by side."""
+    """A tree that a backend has grown by itself; (nodes,) each, children side by side.
+
+    Or several, whose roots come first.
+    """
 
     is_inner: HostArray  # whether the tree splits it; growth may have looked further ahead
     first_child: HostArray  # -1 where there are none
@@ -73,6 +76,7 @@ class Whole:
     categories: CategoryLists | None = None  # of the nodes that test some
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
     threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
+    n_roots: int = 1
 
 
 class FeatureCategories(NamedTuple):

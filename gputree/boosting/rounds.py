@@ -121,7 +121,7 @@ class Rounds:
         is_plain &= recipe.subset_method == "auto"
         # Whoever has two leaves of so many rows has enough to split.
         is_plain &= recipe.min_rows_split <= max(2, 2 * recipe.min_rows_leaf)
-        if not (isinstance(loss, Loss) and is_plain and self.backend.grows_whole):
+        if not (isinstance(loss, Loss) and is_plain and self.backend.boosts):
             return None
         rules = BoostRules(
             loss=loss,

@@ -1,10 +1,10 @@
 """What the kernels take on a device, beside what its hardware allows.
 
-Knows the contract and CUDA events; must not know how kernels work. The bound counts what no kernel
+Knows the contract; must not know how kernels work. The bound counts what no kernel
 can do without: bytes that memory has to move once, and additions in shared memory.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, TypeAlias, cast
@@ -21,7 +21,6 @@ from gputree.data.table import Column, Kind
 from gputree.data.target import Target, class_target, value_target
 from gputree.dtypes import SLOT
 from gputree.kernels.criteria import GINI
-from gputree.kernels.cuda import gpu
 
 Verb: TypeAlias = Callable[[], object]
 
@@ -77,15 +76,9 @@ class Timing:
         return self.milliseconds / self.bound if self.bound else None
 
 
-def measure(
-    device: str,
-    card: Card,
-    *,
-    size: Size = REAL,
-    make_event: Callable[[], Any] = gpu.cuda.event,
-) -> tuple[Timing, ...]:
+def measure(device: str, card: Card, *, size: Size = REAL) -> tuple[Timing, ...]:
     """Time sums of classes and of a regression, routing and the search for splits."""
-    watch = Stopwatch(open_device(device), size, make_event)
+    watch = Stopwatch(open_device(device), size)
     # It has all that a Device has: what it does not bring itself is the device's.
     backend = CudaBackend(cast(Device, watch))
     return tuple(
@@ -158,11 +151,10 @@ def _halves(backend: CudaBackend, rows: CudaRows) -> Moves:
 
 
 class Stopwatch:
-    """A device that keeps the time of its kernels by CUDA events."""
+    """A device that keeps the time of its kernels."""
 
-    def __init__(self, device: Device, size: Size, make_event: Callable[[], Any]) -> None:
+    def __init__(self, device: Device, size: Size) -> None:
         self._device = device
-        self._make_event = make_event
         self._filler = device.zeros(size.n_filler, np.uint8)
         self._n_copies = size.n_copies
         self._spans: list[tuple[Any, Any]] = []
@@ -170,36 +162,18 @@ class Stopwatch:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
 
-    def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
-        self._device.launch(_Watched(self, kernel), *args, **options)
-
     def time(self, verb: Verb) -> float:
         """Milliseconds in the kernels that a verb starts."""
         self._spans.clear()
         verb()
-        for _, end in self._spans:
-            end.synchronize()
-        return float(sum(begin.elapsed_time(end) for begin, end in self._spans))
+        return sum(self._device.milliseconds(begin, end) for begin, end in self._spans)
 
-    def run(self, launch: Callable[..., None], stream: Any, args: Sequence[Any]) -> None:
+    def launch(self, *args: Any, **options: Any) -> None:
         """Start a kernel between two events."""
-        begin, end = self._make_event(), self._make_event()
         # Copies empty the caches, and the device is still busy with them when the kernel is there:
         # what the host needs to start it is not in its time.
         for _ in range(self._n_copies):
             self._device.copy(self._filler)
-        begin.record(stream)
-        launch(*args)
-        end.record(stream)
-        self._spans.append((begin, end))
-
-
-class _Watched:
-    """A kernel that is timed, on whichever stream its device starts it."""
-
-    def __init__(self, watch: Stopwatch, kernel: Any) -> None:
-        self._watch, self._kernel = watch, kernel
-
-    def __getitem__(self, shape: tuple[Any, ...]) -> Callable[..., None]:
-        launch, stream = self._kernel[shape], shape[2]
-        return lambda *args: self._watch.run(launch, stream, args)
+        begin = self._device.record()
+        self._device.launch(*args, **options)
+        self._spans.append((begin, self._device.record()))

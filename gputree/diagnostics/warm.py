@@ -25,14 +25,20 @@ FORESTS = RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, E
 BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
 
 
-def warmup() -> float:
-    """Compile the CPU kernels, or load them from disk, so that the first fit need not.
+def warmup(device: str = "cpu") -> float:
+    """Compile the kernels of a device, or load them from disk, so that the first fit need not.
 
     Trees, forests, extra trees and gradient boosting are fitted to small tables, with weights,
     categories and missing values, and used for predictions and Shapley values. The machine code is
     kept on disk, next to the package or in numba's cache directory, so that a second process only
-    loads it. Where neither can be written, every process compiles kernels anew. Options that are
-    asked for less often, such as constraints, may still compile a kernel when they are first used.
+    loads it. That for GPUs is kept in $GPUTREE_CACHE_DIR, or in ~/.cache/gputree. Where nothing
+    can be written, every process compiles kernels anew. Options that are asked for less often, such
+    as constraints, may still compile a kernel when they are first used.
+
+    Parameters
+    ----------
+    device : {'cpu', 'cuda', 'cuda:N'}, default='cpu'
+        Whose kernels are compiled.
 
     Returns
     -------
@@ -45,13 +51,14 @@ def warmup() -> float:
     >>> gputree.warmup() >= 0.0
     True
     """
-    backend = registry.choose(backend="numba").backend
+    name = "numba" if device == "cpu" else "cuda"
+    backend = registry.choose(device, name).backend
     before = backend.compile_seconds
     for dtype in (np.float32, np.float64):
         plain, mixed = _tables(dtype)
         for model, X in _uses(plain, mixed):
-            _use(model, X)
-    return backend.compile_seconds - before
+            _use(model.set_params(device=device, backend=name), X)
+    return registry.choose(device, name).backend.compile_seconds - before
 
 
 def _tables(dtype: Any) -> tuple[HostArray, HostArray]:
@@ -66,21 +73,21 @@ def _tables(dtype: Any) -> tuple[HostArray, HostArray]:
 def _uses(plain: HostArray, mixed: HostArray) -> Iterator[tuple[Any, HostArray]]:
     """Models, and what to fit them to; of many rows, radix cuts and sums of large nodes."""
     few = plain[:FEW]
-    named: dict[str, Any] = {"backend": "numba", "categorical_features": [CATEGORIES]}
+    named: dict[str, Any] = {"categorical_features": [CATEGORIES]}
     for tree in TREES:
-        yield tree(max_depth=12, backend="numba"), plain
-        yield tree(backend="numba"), few
+        yield tree(max_depth=12), plain
+        yield tree(), few
         yield tree(max_depth=4, **named), mixed
     for classic in CLASSIC:
         yield classic(max_depth=4, pruning=None, **named), mixed
     for forest in FORESTS:
-        yield forest(2, backend="numba", random_state=0), few
+        yield forest(2, random_state=0), few
         yield forest(2, max_depth=4, random_state=0, **named), mixed
     for boosted in BOOSTED:
-        yield boosted(2, backend="numba"), few
+        yield boosted(2), few
         yield boosted(2, **named), mixed
-        yield boosted(2, backend="numba"), plain
-        yield boosted(2, subsample=0.5, random_state=0, backend="numba"), plain
+        yield boosted(2), plain
+        yield boosted(2, subsample=0.5, random_state=0), plain
 
 
 def _use(model: Any, X: HostArray) -> None:

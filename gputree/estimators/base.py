@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gputree.arrays import is_foreign
+from gputree.arrays import cuda_number, is_foreign
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.data.inputs import read_table
@@ -372,6 +372,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             n_cells=table.n_rows * table.n_features,
             n_trees=n_trees,
             n_walks=table.n_rows * n_trees,
+            data_on=cuda_number(table.columns[0].values),
         ).backend
 
     def _values(self, X: Any, value: HostArray) -> HostArray:

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
-from gputree.arrays import to_numpy
+from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import choose
 from gputree.data.inputs import read_table
 from gputree.data.table import Table
@@ -177,7 +177,9 @@ class Prunable(BaseEstimator):
     def _walker(self, table: Table) -> Walk:
         """How the rows of a table walk from any node of a tree on."""
         n_cells = table.n_rows * table.n_features
-        choice = choose(self.device, self.backend, n_jobs=self.n_jobs, n_cells=n_cells)
+        place = cuda_number(table.columns[0].values)
+        where = self.device, self.backend
+        choice = choose(*where, n_jobs=self.n_jobs, n_cells=n_cells, data_on=place)
         return choice.backend.walker(table)
 
     # Pruning of a fitted tree.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.arrays import cuda_number
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.data.inputs import read_table
@@ -92,7 +93,9 @@ def shap_values(
     stack = trees if isinstance(trees, Stack) else Stack.of(trees, values, columns)
     table = read_table(X, like=schema)
     others = background_table(method, background, schema)
-    where = choose(device, backend, n_jobs=n_jobs, n_cells=table.n_rows * table.n_features).backend
+    n_cells = table.n_rows * table.n_features
+    place = cuda_number(table.columns[0].values)
+    where = choose(device, backend, n_jobs=n_jobs, n_cells=n_cells, data_on=place).backend
     if backend is None:
         where = for_many_nodes(where, len(stack.value), n_jobs)
     return attributed(where, stack, table, others, start, missing)

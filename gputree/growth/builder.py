@@ -4,7 +4,7 @@ Knows trees and the contract; must not know devices, arrays on devices, or formu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -38,12 +38,13 @@ class Grown:
     """A tree that has stopped growing."""
 
     draft: Draft
-    layout: TreeLayout
+    layout: TreeLayout  # of the first tree, where several have grown together
     rows: Rows  # each at its last node
     peak_bytes: int  # the most that sums of nodes took at once
     # Constraints, and what values they leave to each node.
     constraints: NodeConstraints | None = None
     leaf: HostArray | None = None  # (rows,) the last node of each, where rows are of many trees
+    is_split: HostArray | None = None  # (nodes of the draft,) of all trees that have grown together
 
 
 @dataclass(frozen=True)
@@ -91,23 +92,24 @@ def grow_from(
     unknown: Unknown | None = None,
     fractions: Fractions | None = None,
 ) -> Grown:
-    """Grow one tree from rows at its root."""
+    """Grow one tree from rows at its root, or several from theirs."""
     growth = _Growth(backend, start, bins, rules, budget, unknown or Learned(), fractions)
     growth.go_on()
-    layout = growth.draft.layout(growth.queue.split_nodes(growth.draft.n_nodes))
-    return Grown(growth.draft, layout, growth.rows, growth.peak_bytes, growth.constraints)
+    is_split = growth.queue.split_nodes(growth.draft.n_nodes)
+    return Grown(
+        growth.draft,
+        growth.draft.layout(is_split),
+        growth.rows,
+        growth.peak_bytes,
+        growth.constraints,
+        is_split=is_split,
+    )
 
 
-def grow_together(
-    backend: Backend,
-    data: Data,
-    bins: Bins,
-    targets: Sequence[Target],
-    rules: Rules,
-    seeds: Sequence[int],
-    budget: int,
-) -> list[Grown]:
-    """Grow a tree on the rows of each target, all in one frontier.
+def together(
+    backend: Backend, data: Data, bins: Bins, targets: Sequence[Target], seeds: Sequence[int]
+) -> Start:
+    """The rows of several targets, each at a root of its own.
 
     The codes of the rows that take part lie side by side, tree after tree. All targets have the
     same channels.
@@ -118,18 +120,21 @@ def grow_together(
     rows = backend.begin(backend.take_rows(data, np.concatenate(row)), bins, joined, n_each)
     totals = np.stack([target.totals for target in targets])
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
-    start = Start(rows, joined.channels, totals, keys=keys)
-    growth = _Growth(backend, start, bins, rules, budget, Learned())
-    growth.go_on()
-    leaves = np.split(backend.leaves(growth.rows), np.cumsum(n_each)[:-1])
-    is_split = growth.queue.split_nodes(growth.draft.n_nodes)
-    grown = []
+    return Start(rows, joined.channels, totals, keys=keys)
+
+
+def parted(backend: Backend, grown: Grown, targets: Sequence[Target]) -> list[Grown]:
+    """The tree of each target, of those that have grown together."""
+    row = [np.flatnonzero(has_weight(target)) for target in targets]
+    leaves = np.split(backend.leaves(grown.rows), np.cumsum([len(each) for each in row])[:-1])
+    assert grown.is_split is not None
+    found = []
     for root, (target, own, ends) in enumerate(zip(targets, row, leaves, strict=True)):
         leaf = np.full(target.n_rows, OUTSIDE, ends.dtype)
         leaf[own] = ends
-        layout = growth.draft.layout(is_split, root)
-        grown.append(Grown(growth.draft, layout, growth.rows, growth.peak_bytes, leaf=leaf))
-    return grown
+        layout = grown.draft.layout(grown.is_split, root)
+        found.append(replace(grown, layout=layout, leaf=leaf))
+    return found
 
 
 class _Growth:

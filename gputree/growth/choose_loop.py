@@ -17,7 +17,7 @@ from gputree.backends.contract import Backend, Data, Result
 from gputree.backends.whole import Whole
 from gputree.data.bins import Bins
 from gputree.data.target import Target
-from gputree.growth.builder import Grown, Start, grow, grow_from, grow_together
+from gputree.growth.builder import Grown, Start, grow, grow_from, parted, together
 from gputree.growth.draft import Draft
 from gputree.growth.rules import Rules
 from gputree.growth.seek import alike
@@ -36,7 +36,7 @@ def trees_at_once(backend: Backend, n_bytes: int, budget: int) -> Iterator[int]:
     """
     few = 2 * backend.n_lanes
     most = max(min(budget // n_bytes, MOST_TOGETHER), few)
-    n = few if backend.grows_whole else most
+    n = few if backend.grows_whole and not backend.shares_frontiers else most
     while True:
         yield n
         n = min(2 * n, most)
@@ -55,14 +55,15 @@ def grow_trees(
     first, seeds = rules[0], [own.seed for own in rules]
     # Rules that rate features hold arrays, which do not compare.
     if not first.is_rated and all(replace(own, seed=first.seed) == first for own in rules):
-        if backend.grows_whole:
+        can_share = can_grow_together(first, targets)
+        if backend.grows_whole and not (can_share and backend.shares_frontiers):
             starts = [Start.of(backend, data, bins, target) for target in targets]
             whole = grow_whole(backend, starts, bins, first, seeds, budget, then)
             if whole is not None:
                 return iter(whole)
-        if can_grow_together(first, targets):
-            together = grow_together(backend, data, bins, targets, first, seeds, budget)
-            return map(then, count(), together)
+        if can_share:
+            grown = grow_together(backend, data, bins, targets, first, seeds, budget)
+            return map(then, count(), grown)
     pairs = zip(targets, rules, strict=True)
     alone = (grow_tree(backend, data, bins, target, own, budget) for target, own in pairs)
     return map(then, count(), alone)
@@ -77,8 +78,22 @@ def grow_tree(
     return whole[0] if whole else grow(backend, data, bins, target, rules, budget, start)
 
 
+def grow_together(
+    backend: Backend,
+    data: Data,
+    bins: Bins,
+    targets: Sequence[Target],
+    rules: Rules,
+    seeds: Sequence[int],
+    budget: int,
+) -> list[Grown]:
+    """A tree on the rows of each target, all in one frontier."""
+    start = together(backend, data, bins, targets, seeds)
+    return parted(backend, grow_rooted(backend, start, bins, rules, budget), targets)
+
+
 def grow_rooted(backend: Backend, start: Start, bins: Bins, rules: Rules, budget: int) -> Grown:
-    """One tree from rows at its root."""
+    """One tree from rows at its root, or several from theirs."""
     whole = grow_whole(backend, [start], bins, rules, [rules.seed], budget, as_grown)
     return whole[0] if whole else grow_from(backend, start, bins, rules, budget)
 
@@ -99,17 +114,20 @@ def grow_whole(
     """
     if not backend.grows_whole or rules.is_rated or rules.constraints is not None:
         return None
-    keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
+    keys = starts[0].keys
+    if keys is None:
+        keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
     roots = [start.rows for start in starts]
     search = rules.search(None, np.empty(0, np.int64), len(bins.features))
     if bins.is_nominal.any():
         categories = alike(rules.categories, bins, rules.ridge, rules.most_whole)
         search = replace(search, categories=categories)
-    totals = np.stack([start.totals for start in starts])
+    totals = np.concatenate([np.atleast_2d(start.totals) for start in starts])
 
     def made(root: int, whole: Whole) -> Result:
         draft = Draft.of(bins, starts[root].channels, whole)
-        return then(root, Grown(draft, draft.layout(whole.is_inner), whole.rows, 0))
+        layout, is_split = draft.layout(whole.is_inner), whole.is_inner
+        return then(root, Grown(draft, layout, whole.rows, 0, is_split=is_split))
 
     limits = replace(rules.limits, budget=budget)
     return backend.grow_whole(roots, totals, keys, search, limits, made)

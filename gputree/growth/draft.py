@@ -79,8 +79,9 @@ class Draft(Nodes):
 
     @classmethod
     def of(cls, bins: Bins, channels: Channels, whole: Whole) -> "Draft":
-        """A tree that a backend has grown by itself."""
-        draft = cls(bins, channels, whole.sums[0], np.zeros(1, np.uint64))
+        """A tree that a backend has grown by itself, or several in one."""
+        n = whole.n_roots
+        draft = cls(bins, channels, whole.sums[:n], np.zeros(n, np.uint64))
         draft.n_nodes = len(whole.feature)
         for name in ("sums", "depth", "first_child", "score", "feature", "code", "next_code"):
             draft.field[name] = getattr(whole, name)

@@ -3,22 +3,11 @@
 import numpy as np
 
 from gputree.kernels.cpu.jit import kernel
+from gputree.kernels.mixing import make_mix
 
-# The constants of SplitMix64; see `gputree.sampling`.
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+mix = make_mix(kernel, np.uint64)
 
 FEW_FEATURES = 64  # up to here each is put in its place among those before it; more are sorted
-
-
-@kernel
-def mix(key, draw):
-    """A random 64-bit number, as `gputree.sampling.mix` has it."""
-    z = key + (draw + np.uint64(1)) * STEP
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
-    return z ^ (z >> np.uint64(31))
 
 
 @kernel

@@ -15,6 +15,7 @@ from numba.core import config
 
 from gputree.kernels import criteria
 from gputree.kernels import losses as loss_formulas
+from gputree.kernels.mixing import make_mix
 
 __all__ = [
     "SIMULATED",
@@ -22,6 +23,7 @@ __all__ = [
     "ballot",
     "bits_of",
     "cuda",
+    "float_of",
     "formulas",
     "function",
     "kernel",
@@ -29,6 +31,7 @@ __all__ = [
     "last_lane",
     "load_words",
     "losses",
+    "mixed",
     "multiply",
     "nearest",
     "other_lane",
@@ -135,6 +138,17 @@ if SIMULATED:
     def short_bits_of(x):
         """The bits of a float32 as an integer."""
         return np.float32(x).view(np.int32)
+
+    def float_of(bits):
+        """The float64 of some bits."""
+        return np.int64(bits).view(np.float64)
+
+    _mix = make_mix(function, np.uint64)
+
+    def mixed(key, draw):
+        """A random 64-bit number for a key and the number of a draw."""
+        with np.errstate(over="ignore"):
+            return _mix(key, draw)
 
     def nearest(x):
         """The nearest whole number, as a float64; of two the even one."""
@@ -259,6 +273,13 @@ else:
     def short_bits_of(x):
         """The bits of a float32 as an integer."""
         return libdevice.float_as_int(x)
+
+    @function
+    def float_of(bits):
+        """The float64 of some bits."""
+        return libdevice.longlong_as_double(bits)
+
+    mixed = make_mix(function, np.uint64)
 
     @function
     def nearest(x):

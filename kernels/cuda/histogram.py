@@ -213,17 +213,18 @@ def make_sum(code_bits, is_wide, has_limbs, has_ones):
 
 
 def make_scatter(code_bits, has_limbs, has_ones):
-    """Add the rows of small tiles to the histogram directly; groups are narrow."""
+    """Add the rows of tiles to the histogram directly; groups are narrow."""
     mask = uint32((1 << code_bits) - 1)
 
     @kernel
     def scatter_tiles(
-        item_tile, item_group, tile, group, words, row_words, order, label, limb, limbs, n_rows,
+        tile, first_group, n_groups, group, words, row_words, order, label, limb, limbs, n_rows,
         one_channel, one_step, n_channels, offset, stride, hist,
     ):  # fmt: skip
-        """Add the rows of tile item_tile[block] to the sums of group item_group[block]."""
-        own_tile = uint32(item_tile[uint32(cuda.blockIdx.x)]) * TILE_COLUMNS
-        own_group = uint32(item_group[uint32(cuda.blockIdx.x)]) * GROUP_COLUMNS
+        """Add the rows of a tile to the sums of a group: a block has one of each."""
+        block, n_groups = uint32(cuda.blockIdx.x), uint32(n_groups)
+        own_tile = uint32(block // n_groups) * TILE_COLUMNS
+        own_group = uint32(uint32(first_group) + block % n_groups) * GROUP_COLUMNS
         size, first_feature = uint32(group[own_group + SIZE]), uint32(group[own_group + FEATURE])
         first_word = uint64(group[own_group + WORD])
         skipped_bits = uint32(group[own_group + SKIPPED] * code_bits)

@@ -74,7 +74,7 @@ def make_sum_leaves(has_categories, stay):
     @kernel
     def sum_leaves(
         n_trees, n_rows, values, root, column, threshold, missing_slot, first_child, category_start,
-        category, category_slot, width, leaf_value, output, total,
+        category, category_slot, width, leaf_value, output, n_outputs, initial, total,
     ):  # fmt: skip
         """total[(output[tree] + i) * n_rows + row] += leaf_value[(root[tree] + leaf) * width + i].
 
@@ -83,6 +83,8 @@ def make_sum_leaves(has_categories, stay):
         """
         row = np.int64(cuda.grid(1))
         while row < n_rows:
+            for i in range(n_outputs):
+                total[i * n_rows + row] = initial[i]
             for tree in range(n_trees):
                 node = root[tree] + descend(
                     row, n_rows, root[tree], values, column, threshold, missing_slot, first_child,

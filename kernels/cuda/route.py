@@ -8,12 +8,15 @@ more than two ways to go, rows are sorted by their numbers, a bit at a time from
 import numpy as np
 from numba import int32, int64, uint32, uint64
 
-from gputree.kernels.cuda.gpu import WARP, ballot, cuda, kernel, lanes_below, scan
+from gputree.kernels.cuda.gpu import WARP, ballot, cuda, function, kernel, lanes_below, scan
 
 # Columns of the table of tiles: its rows in the order, its move, and the first tile of that.
 FIRST, LAST, MOVE, MOVE_TILE, TILE_COLUMNS = 0, 1, 2, 3, 4
 # Columns of the table of tests: the feature, and where its part of the slot table begins.
 FEATURE, SLOTS, TEST_COLUMNS = 0, 1, 2
+# Columns of the table of thresholds: the feature, up to which code rows go left, and another code,
+# that of missing values, with the side where that one goes.
+CODE, OTHER, SLOT, THRESHOLD_COLUMNS = 1, 2, 3, 4
 # Columns of the table of bounds: where the rows of a move begin, and how many go left.
 START, N_LEFT, BOUND_COLUMNS = 0, 1, 2
 # Columns of the table of ways: where the counts of a move begin, and the last of them.
@@ -21,10 +24,25 @@ COUNTS, LAST_WAY, WAY_COLUMNS = 0, 1, 2
 # Columns of the table of pieces: where they are, where they go, and how long they are.
 FROM, TO, LENGTH, PIECE_COLUMNS = 0, 1, 2, 3
 
+LARGEST = 0x7FFFFFFFFFFFFFFF
 
-def make_choose(tile_rows):
-    """Find children; tiles of `tile_rows` rows at most, a multiple of the warp."""
+
+def make_choose(tile_rows, by_threshold=False):
+    """Find children; tiles of `tile_rows` rows at most, a multiple of the warp.
+
+    By thresholds, tests are a table of these, and no table has a slot for each code.
+    """
     tile_words = tile_rows // WARP
+    columns = THRESHOLD_COLUMNS if by_threshold else TEST_COLUMNS
+
+    @function
+    def side_of(own_code, own_test, test, table):
+        """Whether a code goes right."""
+        if by_threshold:
+            if own_code == test[own_test + OTHER]:
+                return uint32(test[own_test + SLOT])
+            return uint32(own_code > test[own_test + CODE])
+        return uint32(table[uint64(test[own_test + SLOTS]) + uint64(own_code)])
 
     @kernel
     def choose(tile, test, table, order, code, row_step, feature_step, flags, n_right):
@@ -36,16 +54,17 @@ def make_choose(tile_rows):
         own_tile = block * TILE_COLUMNS
         first = uint32(tile[own_tile + FIRST])
         n_rows = uint32(tile[own_tile + LAST] - tile[own_tile + FIRST])
-        own_test = uint32(tile[own_tile + MOVE]) * TEST_COLUMNS
+        own_test = uint32(tile[own_tile + MOVE]) * columns
         column = uint64(test[own_test + FEATURE]) * uint64(feature_step)
-        slots, first_word = uint64(test[own_test + SLOTS]), uint64(block) * uint64(tile_words)
+        first_word = uint64(block) * uint64(tile_words)
         n_found = int32(0)
         i = thread
         while i < tile_rows:
             to = uint32(0)
             if i < n_rows:
                 row = uint64(order[first + i])
-                to = uint32(table[slots + uint64(code[row * uint64(row_step) + column])])
+                own_code = code[row * uint64(row_step) + column]
+                to = side_of(own_code, own_test, test, table)
             word = ballot(to > 0)
             if i % WARP == 0:
                 flags[first_word + uint64(i // WARP)] = word

@@ -90,6 +90,23 @@ def sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of):
 
 
 @function
+def derive_codes(own, own_at, above, parent, hist, base, n, lane):
+    """Write the sums of a feature: what a parent has less what its smaller child has, or the same.
+
+    Those of the child begin at `own_at`, those of the parent at `parent`; at -1 there is none, and
+    the node was summed itself.
+    """
+    i = np.int64(lane)
+    while i < n:
+        found = own[own_at + i]
+        if parent >= 0:
+            found = above[parent + i] - found
+        hist[base + uint64(i)] = found
+        i += WARP
+    sync_warp()
+
+
+@function
 def better(trimmed, key, other_trimmed, other_key):
     """Whether the other candidate wins; the lower key where scores tie."""
     return other_trimmed > trimmed or (other_trimmed == trimmed and other_key < key)
@@ -150,9 +167,14 @@ def make_scan(source):
     @kernel
     def scan_features(
         n_nodes, n_features, hist, stride, offset, n_values, is_classes, n_scored, counts_rows,
-        n_channels, unit, min_rows, min_weight, ridge, trimmed_of, score_of, key_of,
+        n_channels, derives, own, own_place, above, above_place, unit, min_rows, min_weight,
+        ridge, trimmed_of, score_of, key_of,
     ):  # fmt: skip
-        """The best threshold of each pair of a node and a feature, a warp each."""
+        """The best threshold of each pair of a node and a feature, a warp each.
+
+        If it `derives`, sums of a node follow from those of its family, as in `histogram.derive`,
+        and are written first.
+        """
         lane, warp = uint32(cuda.threadIdx.x % WARP), uint32(cuda.threadIdx.x // WARP)
         own_item = uint32(uint32(cuda.blockIdx.x) * uint32(cuda.blockDim.x // WARP) + warp)
         # Warps beyond the last item go along with it, so that all call the primitives alike.
@@ -166,6 +188,13 @@ def make_scan(source):
         board = cuda.shared.array(0, int64)
         carry = uint32(warp * 2 * n_channels)  # what lies below the codes at hand, by channel
         whole_of = uint32(carry + n_channels)  # the node's sums, by channel
+        if derives:
+            feature_at = np.int64(base) - np.int64(node) * stride
+            own_at = np.int64(own_place[node]) * stride + feature_at
+            parent = np.int64(above_place[node])
+            if parent >= 0:
+                parent = parent * stride + feature_at
+            derive_codes(own, own_at, above, parent, hist, base, n_codes * n_channels, lane)
         sum_codes(hist, base, n_codes, n_channels, lane, board, whole_of)
         weight = weight_at(board, whole_of, is_classes, n_scored)
         n_rows = board[whole_of + last] if counts_rows else weight

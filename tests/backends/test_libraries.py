@@ -1,11 +1,19 @@
 """What the array API leaves out means the same in every array library."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gputree.backends.array.libraries import open_library
+from gputree.backends.array.backend import ArrayBackend
+from gputree.backends.array.current_device import OnDevice
+from gputree.backends.array.libraries import NumpyLibrary, open_library
+from gputree.boosting.rounds import Recipe, Rounds
+from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
+from gputree.kernels.losses import LOGISTIC
 
 
 @pytest.fixture(scope="session", params=["numpy", "array_api_strict", "torch"])
@@ -95,3 +103,31 @@ def test_a_tensor_that_needs_gradients_is_adopted(library):
     torch = pytest.importorskip("torch")
     tensor = torch.ones(3, dtype=torch.float64, requires_grad=True)
     assert library.to_host(library.adopt(tensor)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_verbs_run_while_the_device_is_the_current_one():
+    """Those that give one thing after another, too, and nothing of the user's in between."""
+    open_now = []
+
+    class Noting(NumpyLibrary):
+        @contextmanager
+        def current(self):
+            open_now.append(self.device)
+            yield
+            open_now.pop()
+
+        def count(self, *args):
+            assert open_now == ["cuda:1"]
+            return super().count(*args)
+
+    library = Noting(np, "cuda:1")
+    backend = OnDevice(ArrayBackend(library, "numpy"), library)
+    X, y = np.arange(20.0).reshape(-1, 2) % 7, np.arange(10.0) % 2
+    table = read_table(X)
+    bins, data = bin_table(backend, table, None, 255)
+    recipe = Recipe(max_depth=2, min_child_weight=0.0)
+    rounds = Rounds(backend, data, bins, y, None, np.zeros((1, 10)), LOGISTIC, recipe)
+    ((tree,),) = rounds.some(0, 1)
+    assert tree.n_nodes > 1
+    for _ in backend.gradients(rounds.raw_scores, LOGISTIC, None, counts_rows=False):
+        assert open_now == []

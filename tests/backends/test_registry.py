@@ -195,7 +195,9 @@ def gpus(monkeypatch, machine):
     """Two GPUs that numba-cuda reaches."""
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
     machine(numpy=0, numba=0, numba_cuda=0, cuda=2)
-    monkeypatch.setattr("gputree.backends.cuda.backend.CudaBackend", lambda device: Opened(device))
+    monkeypatch.setattr(
+        "gputree.backends.cuda.backend.CudaBackend", lambda device, n_threads: Opened(device)
+    )
     monkeypatch.setattr("gputree.backends.cuda.device.open_device", lambda name: name)
 
 
@@ -206,6 +208,12 @@ def gpus(monkeypatch, machine):
         ({"data_on": 1}, "cuda:1", "the table is on cuda:1"),
         ({"device": "cuda:1"}, "cuda:1", "device='cuda:1' was asked for; cuda reaches it"),
         ({"backend": "cuda"}, "cuda:0", "backend='cuda' was asked for"),
+        ({"backend": "cuda", "data_on": 1}, "cuda:1", "backend='cuda' was asked for"),
+        (
+            {"device": "cuda", "data_on": 1},
+            "cuda:1",
+            "device='cuda:1' was asked for; cuda reaches it",
+        ),
     ],
 )
 def test_a_gpu_is_used_by_its_own_kernels(gpus, options, place, reason):

@@ -13,10 +13,12 @@ from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import rows as cuda_rows
 from gputree.backends.cuda.device import NumbaDevice
 from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.backends.defaults import Defaults
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
 from gputree.kernels import losses
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI, POISSON, TWOING
+from gputree.kernels.cuda import histogram
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -248,6 +250,60 @@ def test_many_trees_are_walked_at_once(weather):
     found = cuda_backend.CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
     numpy = registry.choose(backend="numpy").backend
     assert found.T.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
+
+
+def test_rows_are_predicted_as_many_at_a_time_as_there_is_memory_for(weather, monkeypatch):
+    table, target = weather(40)
+    model = gputree.GradientBoostingRegressor(2, max_depth=2, backend="numpy").fit(table, target)
+    expected, n_launches = model.predict(table), []
+    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 1)
+    monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2 * 16 * (8 + 8))  # of one column
+    usual = NumbaDevice.launch
+    monkeypatch.setattr(
+        NumbaDevice, "launch", lambda *args, **more: n_launches.append(usual(*args, **more))
+    )
+    model.set_params(backend="cuda")
+    assert model.predict(table).tobytes() == expected.tobytes()
+    assert len(n_launches) == 3  # of 16, 16 and 8 rows
+    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 17)
+    with pytest.raises(MemoryError, match=r"17 rows need .* MiB are free"):
+        model.predict(table)
+
+
+def test_a_small_fit_needs_little_memory(monkeypatch):
+    """What histograms may take where there is plenty is not what they need."""
+    monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 40_000_000)
+    cuda_backend.CudaBackend(NumbaDevice()).reserve(6, 6_000, 255)
+
+
+def test_more_channels_than_shared_memory_holds_are_searched_on_the_host(
+    on_device, on_numpy, monkeypatch
+):
+    n_classes, shared, usual = 3_100, [], NumbaDevice.launch
+
+    def note(*args, **more):
+        shared.append(more.get("shared", 0))
+        usual(*args, **more)
+
+    monkeypatch.setattr(NumbaDevice, "launch", note)
+    X = np.arange(12, dtype=np.float32).reshape(-1, 1) % 4
+    target = class_target(np.arange(12) * 280, n_classes, None)
+    assert on_device(X, target, max_depth=2) == on_numpy(X, target, max_depth=2)
+    assert max(shared) <= 4 * histogram.SHARED_WORDS
+
+
+def test_categories_and_shapley_values_are_computed_by_compiled_code(weather, monkeypatch):
+    """There are no kernels for them; NumPy would take a hundred times as long."""
+    monkeypatch.delattr(Defaults, "split_categories")
+    monkeypatch.delattr(Defaults, "attribute")
+    table, target = weather(40)
+    tree = gputree.CARTClassifier(max_depth=2, pruning=None, backend="cuda").fit(table, target)
+    assert (tree.nodes_.category_start >= 0).any()
+    shares = tree.shap_values(table.iloc[:5])
+    monkeypatch.undo()
+    assert (
+        shares.tobytes() == tree.set_params(backend="numpy").shap_values(table.iloc[:5]).tobytes()
+    )
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):

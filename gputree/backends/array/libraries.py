@@ -3,8 +3,10 @@
 `ArrayBackend` is written in the array API; the few operations in which libraries differ are here.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import array_api_compat
 import numpy as np
@@ -20,6 +22,10 @@ class Library:
     def __init__(self, xp: ModuleType, device: str = "cpu") -> None:
         self.xp = xp
         self.device = device
+
+    def current(self) -> AbstractContextManager[Any]:
+        """While it is open, arrays are made on the device."""
+        return nullcontext()
 
     def to_host(self, array: Array) -> HostArray:
         return np.asarray(array)
@@ -168,7 +174,14 @@ class TorchLibrary(Library):
 
 
 class CupyLibrary(Library):
-    """CuPy on the current CUDA device."""
+    """CuPy, on the device that is current."""
+
+    def current(self) -> AbstractContextManager[Any]:
+        import cupy
+
+        number = int(self.device.partition(":")[2] or 0)
+        device: AbstractContextManager[Any] = cupy.cuda.Device(number)
+        return device
 
     def adopt(self, array: Array) -> Array:
         import cupy

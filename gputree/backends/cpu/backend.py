@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.categories import tables_of
+from gputree.backends.categories import CategoryTables, tables_of
 from gputree.backends.contract import (
     CategoryRules,
     CategorySplits,
@@ -69,7 +69,8 @@ class CpuBackend(Defaults):
 
     name = "numba"
     device = "cpu"
-    grows_whole = True
+    grows_whole = boosts = True
+    shares_frontiers = False  # a thread has a tree
 
     def __init__(self, n_threads: int) -> None:
         self._workers = Workers(n_threads)
@@ -296,7 +297,13 @@ class CpuBackend(Defaults):
         self, hist: CpuHist, place: HostArray, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
         tables = tables_of(hist.rows.bins, self.seen(hist, place, feature), feature)
-        return cpu_categories.split(self._workers, tables, hist.rows.target.channels, rules)
+        return self.split_tables(tables, hist.rows.target.channels, rules)
+
+    def split_tables(
+        self, tables: CategoryTables, channels: Channels, rules: CategoryRules
+    ) -> CategorySplits:
+        """The same of sums that another backend has made."""
+        return cpu_categories.split(self._workers, tables, channels, rules)
 
     def span(self, rows: CpuRows, nodes: HostArray) -> HostArray:
         point = rows.target.point

@@ -1,11 +1,14 @@
 """Memory and launches of one CUDA device: CuPy where it works, numba's own arrays otherwise.
 
-All arrays are flat and contiguous. Nothing waits for the device but `download`.
+All arrays are flat and contiguous. The host waits for the device in `download`, and in `pack` and
+`columns` where what was uploaded before has not yet left the host.
 """
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -19,15 +22,19 @@ from gputree.kernels.cuda.gpu import SIMULATED
 
 cuda: Any = gpu.cuda  # numba.cuda has no types
 
-CHUNK_BYTES = 2**25  # of pinned memory through which host data goes; two are in use
-
 
 class Device(Protocol):
     """What the backend asks of a device."""
 
     name: str
     n_launches: int  # since the device was opened
-    n_syncs: int  # how often the host has waited
+    n_uploads: int  # copies from the host
+    n_syncs: int  # how often the host has waited for the device
+
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent compiling kernels since the process began."""
+        ...
 
     def empty(self, n: int, dtype: npt.DTypeLike) -> Array:
         """Room for `n` numbers."""
@@ -39,6 +46,10 @@ class Device(Protocol):
 
     def upload(self, array: HostArray) -> Array:
         """A copy of a host array."""
+        ...
+
+    def pack(self, *arrays: HostArray) -> list[Array]:
+        """Copies of host arrays, by one copy of all of them if they are small."""
         ...
 
     def columns(self, columns: Sequence[Array], dtype: npt.DTypeLike) -> Array:
@@ -57,6 +68,14 @@ class Device(Protocol):
         """Start a kernel, with so many bytes of shared memory beside its own."""
         ...
 
+    def record(self) -> Any:
+        """An event: the end of all work so far."""
+        ...
+
+    def milliseconds(self, begin: Any, end: Any) -> float:
+        """The time between two events; waits for the second."""
+        ...
+
     def free_bytes(self) -> int | None:
         """Memory that can still be had; None where nobody knows."""
         ...
@@ -70,21 +89,37 @@ class Device(Protocol):
 def _quick_turns() -> Iterator[None]:
     """Let the threads of the simulator take turns often: they wait for each other all the time."""
     usual = sys.getswitchinterval()
-    if SIMULATED:
-        sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-5)
     try:
         yield
     finally:
         sys.setswitchinterval(usual)
 
 
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Users hear nothing of how few blocks a small table makes."""
+    config = cuda.dispatcher.config
+    usual, config.CUDA_LOW_OCCUPANCY_WARNINGS = config.CUDA_LOW_OCCUPANCY_WARNINGS, 0
+    try:
+        yield
+    finally:
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = usual
+
+
+def _n_compiled(kernel: Any) -> int:
+    """For how many types numba has compiled a kernel."""
+    return len(getattr(kernel, "overloads", ()))
+
+
 class NumbaDevice:
     """Numba's own arrays: what the simulator has, and a device without CuPy."""
 
+    compile_seconds = 0.0  # of all of them
+
     def __init__(self, name: str = "cuda:0") -> None:
         self.name = f"{name} (simulated)" if SIMULATED else name
-        self.n_launches = 0
-        self.n_syncs = 0
+        self.n_launches = self.n_uploads = self.n_syncs = 0
         if not SIMULATED:
             cuda.select_device(int(name.partition(":")[2] or 0))
 
@@ -95,8 +130,12 @@ class NumbaDevice:
         return cuda.to_device(np.zeros(max(1, n), dtype))
 
     def upload(self, array: HostArray) -> Array:
-        flat = np.ascontiguousarray(array).reshape(-1)
-        return cuda.to_device(flat if flat.size else np.zeros(1, flat.dtype))
+        return self.pack(array)[0]
+
+    def pack(self, *arrays: HostArray) -> list[Array]:
+        self.n_uploads += 1
+        flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+        return [cuda.to_device(each if each.size else np.zeros(1, each.dtype)) for each in flat]
 
     def columns(self, columns: Sequence[Array], dtype: npt.DTypeLike) -> Array:
         host = [
@@ -117,8 +156,20 @@ class NumbaDevice:
 
     def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         self.n_launches += 1
-        with _quick_turns():
+        begin, n_compiled = time.perf_counter(), _n_compiled(kernel)
+        with _quick_turns() if SIMULATED else _without_advice():
             kernel[blocks, threads, 0, shared](*args)
+        if _n_compiled(kernel) > n_compiled:
+            NumbaDevice.compile_seconds += time.perf_counter() - begin
+
+    def record(self) -> Any:
+        event = cuda.event()
+        event.record()
+        return event
+
+    def milliseconds(self, begin: Any, end: Any) -> float:
+        end.synchronize()
+        return float(begin.elapsed_time(end))
 
     def free_bytes(self) -> int | None:
         return None if SIMULATED else int(cuda.current_context().get_memory_info().free)
@@ -127,105 +178,18 @@ class NumbaDevice:
         """Numba frees an array when nobody refers to it any more."""
 
 
-class CupyDevice:
-    """CuPy's memory pool and one stream of its own."""
-
-    def __init__(self, name: str) -> None:
-        import cupy
-
-        self.name = name
-        self.n_launches = 0
-        self.n_syncs = 0
-        self._cupy = cupy
-        self._device = cupy.cuda.Device(int(name.partition(":")[2] or 0))
-        with self._device:
-            self._stream = cupy.cuda.Stream(non_blocking=True)
-            self._launch_stream = cuda.external_stream(self._stream.ptr)
-        # Work that others have queued, such as making the user's arrays, comes first.
-        self._device.synchronize()
-
-    def empty(self, n: int, dtype: npt.DTypeLike) -> Array:
-        with self._device, self._stream:
-            return self._cupy.empty(max(1, n), dtype)
-
-    def zeros(self, n: int, dtype: npt.DTypeLike) -> Array:
-        with self._device, self._stream:
-            return self._cupy.zeros(max(1, n), dtype)
-
-    def upload(self, array: HostArray) -> Array:
-        flat = np.ascontiguousarray(array).reshape(-1)
-        out = self.empty(flat.size, flat.dtype)
-        if flat.size:
-            self._fill(out, flat)
-        return out
-
-    def columns(self, columns: Sequence[Array], dtype: npt.DTypeLike) -> Array:
-        n_rows = len(columns[0])
-        out = self.empty(len(columns) * n_rows, dtype)
-        for i, column in enumerate(columns):
-            part = out[i * n_rows : (i + 1) * n_rows]
-            if hasattr(column, "__cuda_array_interface__"):
-                with self._device, self._stream:
-                    part[...] = self._cupy.asarray(column)
-            elif hasattr(column, "__dlpack_device__") and column.__dlpack_device__()[0] == 2:
-                with self._device, self._stream:
-                    part[...] = self._cupy.from_dlpack(column)
-            else:
-                self._fill(part, to_numpy(column).astype(dtype, copy=False))
-        return out
-
-    def download(self, array: Array) -> HostArray:
-        self.n_syncs += 1
-        with self._device:
-            host: HostArray = array.get(stream=self._stream)
-        return host
-
-    def copy(self, array: Array) -> Array:
-        with self._device, self._stream:
-            return array.copy()
-
-    def launch(self, kernel: Any, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
-        self.n_launches += 1
-        # Inside the stream, as arrays are handed over by a protocol that orders streams.
-        with self._device, self._stream:
-            kernel[blocks, threads, self._launch_stream, shared](*args)
-
-    def free_bytes(self) -> int | None:
-        with self._device:
-            free, _ = self._cupy.cuda.runtime.memGetInfo()
-            return int(free + self._cupy.get_default_memory_pool().free_bytes())
-
-    def release(self) -> None:
-        with self._device:
-            self._stream.synchronize()
-            self._cupy.get_default_memory_pool().free_all_blocks()
-            self._cupy.get_default_pinned_memory_pool().free_all_blocks()
-
-    def _fill(self, out: Array, host: HostArray) -> None:
-        """Copy host data through two pinned chunks in turn: one is filled as the other travels."""
-        step = max(1, CHUNK_BYTES // host.itemsize)
-        with self._device, self._stream:
-            chunks: list[tuple[HostArray, Any]] = []
-            for first in range(0, len(host), step):
-                part = host[first : first + step]
-                if len(chunks) < 2:
-                    memory = self._cupy.cuda.alloc_pinned_memory(step * host.itemsize)
-                    chunks.append(
-                        (np.frombuffer(memory, host.dtype, step), self._cupy.cuda.Event())
-                    )
-                pinned, is_free = chunks[(first // step) % 2]
-                is_free.synchronize()
-                pinned[: len(part)] = part
-                out[first : first + len(part)].set(pinned[: len(part)], stream=self._stream)
-                is_free.record(self._stream)
-            for _, is_free in chunks:
-                is_free.synchronize()
-
-
 def open_device(name: str) -> Device:
     """The device "cuda:N", by CuPy if it can be imported."""
     if SIMULATED or find_spec("cupy") is None:
         return NumbaDevice(name)
+    return _cupy_device(name)
+
+
+@cache
+def _cupy_device(name: str) -> Device:
+    """One for all fits and predictions of a process: a stream has memory of its own."""
+    from gputree.backends.cuda.cupy_device import CupyDevice
+
     return CupyDevice(name)
 
 

@@ -198,15 +198,15 @@ def _as_integers(
     return Gradients(channels, totals, inside.n, gradient_shift, hessian_shift, arrays)
 
 
-def begin(device: Device, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
+def begin(launches: Launches, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
     arrays: CudaGradients = gradients.arrays
     return put_together(
-        device,
+        launches,
         data,
         bins,
         outline(gradients.channels, data.n_rows),
         plan_gradients(gradients.channels, arrays.is_curved),
-        label=device.zeros(1, np.uint8),
+        label=launches.constants(np.zeros(1, np.uint8))[0],
         limb=arrays.limb,
         order=arrays.inside.order,
         start=ROOT,
@@ -219,7 +219,7 @@ def sums(launches: Launches, rows: CudaRows, gradients: Gradients, nodes: HostAr
     found = launches.device.zeros(2 * len(nodes), np.int64)
     table = route_table(rows.start[nodes], rows.n_rows[nodes], launches.tuning.route_rows)
     args = rows.order, arrays.is_curved, arrays.gradient, arrays.hessian, found
-    launches.tiled(kernels.sum_gradients, table, *args)
+    launches.tiled(kernels.sum_gradients, table, [], *args)
     return launches.device.download(found).reshape(-1, 2)[:, [GRADIENT, HESSIAN]]
 
 
@@ -228,9 +228,9 @@ def renew(
 ) -> None:
     node = np.flatnonzero(rows.n_rows)
     table = route_table(rows.start[node], rows.n_rows[node], launches.tuning.route_rows)
-    own = launches.device.upload(step[node].astype(np.float64))
     begin = output * raw_scores.n_rows
-    launches.tiled(kernels.renew, table, own, begin, rows.order, raw_scores.raw)
+    told = [step[node].astype(np.float64)]
+    launches.tiled(kernels.renew, table, told, begin, rows.order, raw_scores.raw)
 
 
 def _over_rows(launches: Launches, kernel: Any, n_rows: int, *args: Any) -> None:
@@ -245,16 +245,15 @@ def _inside(launches: Launches, raw_scores: CudaRawScores, takes_part: HostArray
     dev, n_rows = launches.device, raw_scores.n_rows
     parts = [part for part in (takes_part, raw_scores.has_weight) if part is not None]
     if not parts:
-        return Inside(n_rows, dev.upload(np.ones(1, np.uint8)), raw_scores.every)
+        return Inside(n_rows, launches.constants(np.ones(1, np.uint8))[0], raw_scores.every)
     is_inside = np.logical_and.reduce(parts)
     n = int(np.count_nonzero(is_inside))
     mark = dev.upload(is_inside.astype(np.uint8))
     # A mark is a code of 0 or 1, and those with a 1 go left.
     table = route_table(ROOT, np.array([n_rows]), launches.tuning.route_rows)
-    goes_right = np.array([1, 0], np.uint8)
-    chosen = choose(
-        launches, (mark, 1, n_rows), np.zeros((1, 2)), goes_right, table, raw_scores.every
-    )
+    test, goes_right = np.zeros((1, 2), np.int64), np.array([1, 0], np.uint8)
+    tile, tests, bits, bound = dev.pack(table, test, goes_right, np.array([[0, n]]))
+    chosen = choose(launches, (mark, 1, n_rows), tests, bits, tile, raw_scores.every)
     order = dev.empty(n_rows, np.int32)
-    move(launches, chosen, np.array([[0, n]]), raw_scores.every, order)
+    move(launches, chosen, bound, raw_scores.every, order)
     return Inside(n, mark, order)

@@ -1,6 +1,7 @@
 """How kernels of the CUDA backend are started: over items, over tiles of rows, over pieces."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from gputree.backends.cuda.plan import Tuning, piece_table
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.cuda import route
 
+MOST_KEPT = 32  # constants of a fit
+
 
 @dataclass(frozen=True)
 class Launches:
@@ -17,6 +20,16 @@ class Launches:
 
     device: Device
     tuning: Tuning
+    _kept: dict[tuple[bytes, ...], list[Array]] = field(default_factory=dict)
+
+    def constants(self, *arrays: HostArray) -> list[Array]:
+        """Copies of small arrays that kernels only read; of the same ones, the same copies."""
+        key = tuple(each.dtype.char.encode() + each.tobytes() for each in arrays)
+        if key not in self._kept:
+            while len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = self.device.pack(*arrays)
+        return self._kept[key]
 
     def over(self, kernel: Any, n: int, *args: Any) -> None:
         """Launch a kernel whose threads stride over `n` items."""
@@ -24,12 +37,15 @@ class Launches:
         blocks = max(1, min(-(-n // threads), 2**16))
         self.device.launch(kernel, blocks, threads, *args)
 
-    def tiled(self, kernel: Any, table: HostArray, *args: Any) -> None:
-        """Launch a kernel with a block for each tile of a route table; none for no tiles."""
+    def tiled(self, kernel: Any, table: HostArray, told: Sequence[HostArray], *args: Any) -> None:
+        """Launch a kernel with a block for each tile of a route table; none for no tiles.
+
+        It is given the tiles, then small arrays of the host, and then the rest.
+        """
         n_tiles = len(table) // route.TILE_COLUMNS
         if n_tiles:
-            tile = self.device.upload(table)
-            self.device.launch(kernel, n_tiles, self.tuning.route_threads, tile, *args)
+            told = self.device.pack(table, *told)
+            self.device.launch(kernel, n_tiles, self.tuning.route_threads, *told, *args)
 
     def picked(self, source: Array, start: HostArray, n: HostArray) -> HostArray:
         """Some pieces of an array of the device, one after another."""

@@ -27,6 +27,7 @@ class Tuning:
     route_rows: int = 2048  # of a tile
     add_up_threads: int = 1024
     threads: int = 256  # where a thread is a row or a cell
+    grow_threads: int = 1024  # of the one block that decides on all nodes of a level
     gradient_threads: int = 256
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
 
@@ -37,7 +38,7 @@ class Tuning:
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 3)
+SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 
@@ -232,6 +233,9 @@ def piece_table(start: HostArray, n: HostArray, step: int) -> HostArray:
     return np.stack([first, to, last - first], axis=1).astype(np.int64).reshape(-1)
 
 
+LEAST_NODES = 4  # whose sums a fit keeps at once: those of two siblings and of their parents
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Bytes of device memory that a fit takes."""
@@ -259,14 +263,18 @@ def estimate_memory(
     code_bits: int = 8,
     channels: Channels | None = None,
     columns_at_once: int = 16,
-    hist_bytes: int = 2**28,
     is_by_column: bool = False,
 ) -> Estimate:
-    """What a table of this size takes; pessimistic where the data decide."""
+    """What a table of this size takes; pessimistic where the data decide.
+
+    Of histograms it takes as few as a fit can do with, which is more than that where memory is.
+    """
     codes = n_rows * row_words(n_features, code_bits) * 4
     if is_by_column:
         codes += n_rows * n_features * code_bits // 8
     n_amounts = 0 if channels is None else channels.n
     is_counted = channels is None or (channels.is_classes and not channels.counts_rows)
     rows = n_rows * (4 + 4 + 1 + (0 if is_counted else 12 * n_amounts))
-    return Estimate(codes, n_rows * 8 * min(n_features, columns_at_once), rows, hist_bytes)
+    cells = n_features * min(n_rows, 2**code_bits) * (2 if channels is None else channels.n)
+    hist = LEAST_NODES * 8 * cells
+    return Estimate(codes, n_rows * 8 * min(n_features, columns_at_once), rows, hist)

@@ -44,36 +44,38 @@ def routed(launches: Launches, rows: CudaRows, moves: Moves) -> CudaRows:
     table = route_table(start, n_rows, launches.tuning.route_rows)
     if not table.size:  # there is nobody to go anywhere
         return with_children(rows, moves, ways, np.zeros(len(ways.number), np.int64), rows.order)
-    codes, tests = codes_in(rows.data), np.stack([moves.feature, moves.start], axis=1)
-    copy = launches.device.copy
+    dev, bits = launches.device, range(ways.n_bits)
+    codes = codes_in(rows.data)
+    tests = np.stack([moves.feature, moves.start], axis=1).astype(np.int64)
     n_found = way_counts(moves, n_rows)
     if n_found is None and ways.n_bits > 1:
         n_found = _count_ways(launches, rows, codes, tests, ways, table)
+    bounds = [] if n_found is None else [bound_of(start, ways, bit, n_found) for bit in bits]
+    tile, test, *told = dev.pack(table, tests, *map(ways.bit, bits), *bounds)
     # Rows go from one list to the other and back; those of other nodes are in both.
-    order, lists = rows.order, [copy(rows.order) for _ in range(ways.n_bits)[:2]]
-    for bit in range(ways.n_bits):
-        chosen = choose(launches, codes, tests, ways.bit(bit), table, order)
+    order, lists = rows.order, [dev.copy(rows.order) for _ in bits[:2]]
+    for bit in bits:
+        chosen = choose(launches, codes, test, told[bit], tile, order)
         if n_found is None:
             n_found = _sides(launches, chosen, ways, table, n_rows)
-        bound = np.stack([start, ways.n_left(bit, n_found)], axis=1)
-        move(launches, chosen, bound, order, lists[bit % 2])
+            told.append(dev.upload(bound_of(start, ways, bit, n_found)))
+        move(launches, chosen, told[len(bits) + bit], order, lists[bit % 2])
         order = lists[bit % 2]
     assert n_found is not None
     return with_children(rows, moves, ways, n_found, order)
 
 
+def bound_of(start: HostArray, ways: Destinations, bit: int, n_found: HostArray) -> HostArray:
+    """Where the rows of each move begin, and how many of them go left."""
+    return np.stack([start, ways.n_left(bit, n_found)], axis=1).astype(np.int64)
+
+
 def choose(
-    launches: Launches,
-    codes: Codes,
-    tests: HostArray,
-    bits: HostArray,
-    table: HostArray,
-    order: Array,
+    launches: Launches, codes: Codes, test: Array, bits: Array, tile: Array, order: Array
 ) -> Chosen:
     """Find the side of each row of a route table: what `bits` has for its code."""
     dev, tuning = launches.device, launches.tuning
-    n_tiles = len(table) // route.TILE_COLUMNS
-    tile = dev.upload(table)
+    n_tiles = len(tile) // route.TILE_COLUMNS
     flags = dev.empty(n_tiles * (tuning.route_rows // WARP), np.uint32)
     n_right = dev.empty(n_tiles, np.int32)
     dev.launch(
@@ -81,8 +83,8 @@ def choose(
         n_tiles,
         tuning.route_threads,
         tile,
-        dev.upload(tests.astype(np.int64)),
-        dev.upload(bits),
+        test,
+        bits,
         order,
         *codes,
         flags,
@@ -91,7 +93,7 @@ def choose(
     return Chosen(tile, flags, n_right)
 
 
-def move(launches: Launches, chosen: Chosen, bound: HostArray, order: Array, moved: Array) -> None:
+def move(launches: Launches, chosen: Chosen, bound: Array, order: Array, moved: Array) -> None:
     """Write the rows of each tile to the left or right part of their node."""
     dev, tuning = launches.device, launches.tuning
     n_tiles = len(chosen.n_right)
@@ -103,7 +105,7 @@ def move(launches: Launches, chosen: Chosen, bound: HostArray, order: Array, mov
         n_tiles,
         tuning.route_threads,
         chosen.tile,
-        dev.upload(bound.astype(np.int64)),
+        bound,
         chosen.flags,
         before,
         order,
@@ -116,7 +118,7 @@ def codes_of(launches: Launches, rows: CudaRows, row: HostArray, feature: HostAr
         return np.empty(0, np.int64)
     dev = launches.device
     found = dev.empty(len(row), np.int32)
-    pairs = dev.upload(row.astype(np.int32)), dev.upload(feature.astype(np.int32))
+    pairs = dev.pack(row.astype(np.int32), feature.astype(np.int32))
     launches.over(route.read_codes, len(row), len(row), *pairs, *codes_in(rows.data), found)
     return dev.download(found).astype(np.int64)
 
@@ -171,8 +173,6 @@ def _count_ways(
     dev = launches.device
     n_found = dev.zeros(len(ways.number), np.int32)
     way = np.stack([ways.first, ways.last], axis=1)
-    on_device = (dev.upload(part.astype(np.int64)) for part in (tests, way))
-    launches.tiled(
-        route.count_ways, table, *on_device, dev.upload(ways.numbers), rows.order, *codes, n_found
-    )
+    told = tests, way.astype(np.int64), ways.numbers
+    launches.tiled(route.count_ways, table, told, rows.order, *codes, n_found)
     return dev.download(n_found).astype(np.int64)

@@ -1,11 +1,10 @@
 """What the CUDA backend keeps of a table and of the rows of each node, and how rows are sorted."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gputree.backends.contract import Moves
-from gputree.backends.cuda.device import Device
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import (
     Groups,
@@ -19,8 +18,11 @@ from gputree.backends.row_lists import with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
-from gputree.kernels.cuda import histogram
+from gputree.kernels.cuda import histogram, route
 from gputree.runs import begins, within
+
+# Turns round the bits of negative numbers, which order the other way.
+ORDERED = np.int64(route.LARGEST)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,22 @@ class CudaRows:
     order: Array  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
+    kept: dict[str, Array] = field(default_factory=dict)  # what was brought when it was first asked
+
+    @property
+    def stride(self) -> int:
+        """How many sums a node has."""
+        return self.bins.width * self.target.channels.n
+
+
+def span_keys(launches: Launches, rows: CudaRows) -> Array:
+    """Integers in the order of the targets, (outputs * rows,), brought when first asked for."""
+    if "key" not in rows.kept:
+        point = rows.target.point
+        assert point is not None
+        bits = (point + 0.0).view(np.int64)
+        rows.kept["key"] = launches.device.upload(np.where(bits < 0, bits ^ ORDERED, bits))
+    return rows.kept["key"]
 
 
 def attached(
@@ -85,7 +103,7 @@ def attached(
         label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
     upload = launches.device.upload
     return put_together(
-        launches.device,
+        launches,
         data,
         bins,
         target,
@@ -99,7 +117,7 @@ def attached(
 
 
 def put_together(
-    device: Device,
+    launches: Launches,
     data: CudaData,
     bins: Bins,
     target: Target,
@@ -111,17 +129,18 @@ def put_together(
     n_rows: HostArray,
 ) -> CudaRows:
     """Rows whose channels are on the device already."""
-    upload = device.upload
     groups = plan_groups(bins.n_codes, planes.n_planes, data.code_bits)
     tables = CudaTables(
-        offset=upload(bins.offset),
-        n_values=upload(bins.n_values),
-        unit=upload(np.array(target.channels.units)),
-        summed=upload(groups.summed),
-        direct=upload(groups.direct),
-        limbs=upload(planes.limbs),
-        channel_plane=upload(planes.channel_plane.astype(np.int32)),
-        channel_limbs=upload(planes.channel_limbs),
+        *launches.constants(
+            bins.offset,
+            bins.n_values,
+            np.array(target.channels.units),
+            groups.summed,
+            groups.direct,
+            planes.limbs,
+            planes.channel_plane.astype(np.int32),
+            planes.channel_limbs,
+        )
     )
     return CudaRows(data, bins, target, planes, groups, tables, label, limb, order, start, n_rows)
 

@@ -11,7 +11,7 @@ import numpy as np
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import binning, gradients, histogram, predict, route, split
+from gputree.kernels.cuda import binning, gradients, grow, histogram, predict, route, split
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -23,9 +23,12 @@ ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
-    "output": "i8",
+    **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
+    **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
+    **dict.fromkeys(("place_of", "tallied"), "i4"),
+    "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
-    **dict.fromkeys(("group", "item_tile", "item_group", "order", "moved", "limb", "limbs"), "i4"),
+    **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
     **dict.fromkeys(("channel_plane", "channel_limbs", "rank", "n_right", "node", "leaf"), "i4"),
     **dict.fromkeys(("n_missing", "n_found", "member_row", "cut_start", "missing_code"), "i4"),
     **dict.fromkeys(("column", "first_child", "row", "feature", "found"), "i4"),
@@ -33,12 +36,13 @@ ARRAYS = {
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
-    **dict.fromkeys(("leaf_value", "total"), "f8"),
+    **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
-    **dict.fromkeys(("is_classes", "counts_rows", "is_curved"), "b1"),
-    **dict.fromkeys(("least_share", "ridge", "constant"), "f8"),
+    **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
+    **dict.fromkeys(("derives", "goes_deeper"), "b1"),
+    **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
 
@@ -84,6 +88,7 @@ def all_cases() -> list[Case]:
         *routes(),
         *boosting(),
         *codings(),
+        *growth(),
         *others(),
     ]
 
@@ -119,7 +124,8 @@ def splits() -> Iterator[Case]:
         for kind, make in {"scan": split.make_scan, "rate": split.make_rate}.items():
             for source in SOURCES:
                 name = f"{kind}_features {source.__name__} {hist}"
-                yield Case(name, make(source), threads, (two_classes,), {"hist": hist})
+                arrays = dict.fromkeys(("hist", "own", "above"), hist)
+                yield Case(name, make(source), threads, (two_classes,), arrays)
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
 
@@ -129,6 +135,8 @@ def routes() -> Iterator[Case]:
     for code in ("u1", "u2"):
         kernel = route.make_choose(TUNING.route_rows)
         yield Case(f"choose {code}", kernel, threads, arrays={"code": code})
+        kernel = route.make_choose(TUNING.route_rows, by_threshold=True)
+        yield Case(f"choose by threshold {code}", kernel, threads, arrays={"code": code})
         yield Case(f"count_ways {code}", route.count_ways, threads, arrays={"code": code})
         yield Case(f"read_codes {code}", route.read_codes, TUNING.threads, arrays={"code": code})
     add_up = route.make_add_up(TUNING.add_up_threads)
@@ -140,6 +148,16 @@ def routes() -> Iterator[Case]:
     yield Case("copy_rows", route.copy_rows, TUNING.threads)
     yield Case("mark", route.mark, threads)
     yield Case("span", route.span, threads)
+
+
+def growth() -> Iterator[Case]:
+    threads = TUNING.grow_threads
+    makers = grow.make_doubt, grow.make_decide, grow.make_settle, grow.make_list_tallied
+    for make in makers:
+        yield Case(make.__name__.removeprefix("make_"), make(threads), threads)
+    yield Case("rank_features", grow.rank_features, TUNING.threads)
+    for kind in ("i8", "u8"):
+        yield Case(f"copy {kind}", grow.copy, TUNING.threads, arrays={"source": kind, "out": kind})
 
 
 def boosting() -> Iterator[Case]:

@@ -1,9 +1,11 @@
 """From kernels to machine code without a driver: numba-cuda, then ptxas, then nvdisasm."""
 
+import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -47,6 +49,16 @@ def assemble_all(texts: dict[str, dict[str, str]]) -> dict[str, tuple[str, str]]
     with ThreadPoolExecutor() as pool:
         found = pool.map(_assemble, texts, (list(own.values()) for own in texts.values()))
         return dict(zip(texts, found, strict=True))
+
+
+def keep_all(cases: list[Any], folder: Path) -> int:
+    """Machine code of all cases in a folder for $GPUTREE_CACHE_DIR; how many files there are."""
+    from gputree.backends.cuda import kept
+
+    os.environ["GPUTREE_CACHE_DIR"] = str(folder)
+    for case, architecture in product(cases, ARCHITECTURES):
+        kept.compiled(case.kernel, case.types, _capability(architecture))
+    return len(list(folder.iterdir()))
 
 
 def _capability(architecture: str) -> tuple[int, int]:

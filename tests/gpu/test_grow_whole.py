@@ -1,0 +1,148 @@
+"""Trees that grow on the device, level by level, are those that frontiers give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gputree.backends import registry
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.device import NumbaDevice, open_device
+from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
+from gputree.data.target import class_target, drawn_target, value_target
+from gputree.growth.builder import Start, grow
+from gputree.growth.choose_loop import grow_together, grow_whole
+from gputree.growth.finish import Finish, finish
+from gputree.growth.rules import Rules
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI
+from gputree.kernels.cuda.gpu import SIMULATED, WARP
+from gputree.tree.tree import Tree
+from tests.gpu.conftest import no_races
+from tests.gpu.test_launches import counts
+
+N_ROWS = 60 if SIMULATED else 3000
+PLENTY = 10**7  # bytes of histograms
+MOST_LAUNCHES = 8
+NUMPY = registry.choose(backend="numpy").backend
+
+
+def arrays(tree):
+    return [getattr(tree, name).tobytes() for name in Tree.DTYPES]
+
+
+def by_frontiers(X, target, rules):
+    """The tree of NumPy, and where its rows end."""
+    bins, data = bin_table(NUMPY, read_table(X), None, 255)
+    grown = grow(NUMPY, data, bins, target, rules, PLENTY)
+    leaf = NUMPY.leaves(grown.rows)
+    tree = finish(grown, target, leaf, Finish(rules.criterion))
+    return tree, [*arrays(tree), grown.layout.place[leaf[leaf >= 0]].tobytes()]
+
+
+def on_device(X, target, rules, budget=PLENTY, tuning=AUTOMATIC):
+    """The same of the device by itself."""
+    backend = CudaBackend(open_device("cuda:0"), tuning)
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    start = Start.of(backend, data, bins, target)
+    found = grow_whole(backend, [start], bins, rules, [rules.seed], budget)
+    assert found is not None
+    leaf = backend.leaves(found[0].rows)
+    tree = finish(found[0], target, leaf, Finish(rules.criterion))
+    return [*arrays(tree), found[0].layout.place[leaf[leaf >= 0]].tobytes()]
+
+
+CASES = {
+    "classes": (0, Rules(GINI, min_rows_leaf=2)),
+    "weighted classes, drawn features": (1, Rules(ENTROPY, n_drawn=2, seed=5)),
+    "some columns": (0, Rules(ERROR, columns=np.array([True, False, True]))),
+    "numbers": (2, Rules(GINI, max_depth=4, min_score=0.5)),
+    "two weighted outputs": (3, Rules(GINI, max_depth=3, min_weight_leaf=3)),
+}
+
+
+def case(example, name, n_rows=N_ROWS):
+    X, label, values, weight = example(n_rows)
+    values = np.round(values)
+    number, rules = CASES[name]
+    target = [
+        lambda: class_target(label, 2, None),
+        lambda: class_target(label, 2, weight),
+        lambda: value_target(values[:, :1], None),
+        lambda: value_target(values, weight),
+    ][number]()
+    return X, target, rules
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_tree_is_that_of_frontiers(example, name):
+    X, target, rules = case(example, name)
+    tree, right = by_frontiers(X, target, rules)
+    assert tree.n_nodes > 10
+    assert on_device(X, target, rules) == right
+
+
+@pytest.mark.parametrize("n_drawn", [None, 2])
+def test_trees_that_share_a_frontier_are_those_that_grow_alone(example, n_drawn):
+    X, label, values, _ = example(N_ROWS)
+    target = value_target(np.round(values), None) if n_drawn else class_target(label, 2, None)
+    rng = np.random.default_rng(0)
+    drawn = [rng.multinomial(len(X), np.ones(len(X)) / len(X)) for _ in range(3)]
+    targets = [drawn_target(target, counts, len(X)) for counts in drawn]
+    rules, seeds = Rules(GINI, n_drawn=n_drawn, max_depth=3), [5, 1, 5]
+    backend = CudaBackend(open_device("cuda:0"))
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    with no_races():
+        found = grow_together(backend, data, bins, targets, rules, seeds, PLENTY)
+    for own, seed, grown in zip(targets, seeds, found, strict=True):
+        tree = finish(grown, own, grown.leaf, Finish(GINI))
+        assert arrays(tree) == by_frontiers(X, own, replace(rules, seed=seed))[1][:-1]
+
+
+@pytest.mark.parametrize("budget", [1, 5000])
+def test_levels_that_the_budget_has_no_room_for(example, budget):
+    X, target, rules = case(example, "weighted classes, drawn features")
+    rules = replace(rules, max_depth=4)
+    assert on_device(X, target, rules, budget) == by_frontiers(X, target, rules)[1]
+
+
+@pytest.mark.parametrize("direct_rows", [1, 16])
+def test_all_nodes_are_large_or_small(example, direct_rows):
+    """Blocks of one warp have many turns."""
+    X, target, rules = case(example, "classes")
+    rules = replace(rules, max_depth=3)
+    tuning = replace(AUTOMATIC, direct_rows=direct_rows, grow_threads=WARP)
+    assert on_device(X, target, rules, tuning=tuning) == by_frontiers(X, target, rules)[1]
+
+
+def test_a_root_that_is_a_leaf(example):
+    X, target, _ = case(example, "classes")
+    for rules in (Rules(GINI, max_depth=0), Rules(GINI, min_score=1e9)):
+        assert on_device(X, target, rules) == by_frontiers(X, target, rules)[1]
+
+
+@pytest.mark.parametrize("rules", [Rules(GINI, max_leaves=4), Rules(GINI, is_random=True)])
+def test_what_it_cannot_do_is_left_to_frontiers(example, rules):
+    X, target, _ = case(example, "classes")
+    backend = CudaBackend(open_device("cuda:0"))
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    start = Start.of(backend, data, bins, target)
+    assert grow_whole(backend, [start], bins, rules, [0], PLENTY) is None
+
+
+@pytest.mark.parametrize("n_rows", [40, 160])
+def test_a_level_takes_few_launches_one_wait_and_no_upload(example, n_rows):
+    """Nodes of a level are many or few, large or small: it makes no difference."""
+    X, target, _ = case(example, "classes", n_rows)
+    device = NumbaDevice()
+    backend = CudaBackend(device)
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    found = []
+    for depth in (2, 4, 6):  # every other depth, as rows go to and fro between two lists
+        start = Start.of(backend, data, bins, target)
+        before = counts(device)
+        grow_whole(backend, [start], bins, Rules(GINI, max_depth=depth), [0], PLENTY)
+        found.append(counts(device) - before)
+    for of_levels in np.diff(found, axis=0):
+        assert (of_levels <= [2 * MOST_LAUNCHES, 2, 0]).all(), of_levels

@@ -1,0 +1,187 @@
+"""What the host asks of a device through CuPy, which here is a fake one; see CONTRIBUTING.md."""
+
+import os
+
+import numpy as np
+import pytest
+
+if "GPUTREE_FAKEGPU" not in os.environ:
+    pytest.skip("GPUTREE_FAKEGPU names no folder with fakegpu", allow_module_level=True)
+
+import cupy
+import fakegpu
+
+import gputree
+from benchmarks.gpu_host import units
+from gputree import DecisionTreeClassifier, GradientBoostingClassifier
+from gputree.backends.cuda import cupy_device, functions, kept
+from gputree.backends.cuda.cupy_device import PART_BYTES, CupyDevice
+from gputree.kernels.cuda import machine_code, route
+
+N_ROWS, DEPTH = 1500, 4
+LEVEL = {"launches": 8, "uploads": 3, "waits": 1}
+TREE = {"launches": 0, "uploads": 4, "waits": 0}  # once: row numbers, classes, and constants
+# Once: gradients, integers and steps; hessians hide how many rows a child has, so that a level
+# waits once more, and is told where rows go by one more upload.
+ROUND_LEVEL = {"launches": 8, "uploads": 4, "waits": 2}
+ROUND = {"launches": 6, "uploads": 6, "waits": 4}
+# Rows that take no part go the same ways after the others.
+SAMPLED_LEVEL = {"launches": 11, "uploads": 6, "waits": 3}
+SAMPLED = {"launches": 9, "uploads": 12, "waits": 4}
+
+
+@pytest.fixture(autouse=True)
+def no_problems():
+    """No stream or array of a device that is not the current one."""
+    fakegpu.reset()
+    yield
+    assert fakegpu.problems() == []
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, (N_ROWS, 5)).astype(np.float32)
+    X[rng.random(N_ROWS) < 0.2, 2] = np.nan
+    y = (np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) > 90).astype(np.int64)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def on_numpy(table):
+    return DecisionTreeClassifier(max_depth=DEPTH, backend="numpy").fit(*table)
+
+
+def fit(X, y, **where):
+    return DecisionTreeClassifier(max_depth=DEPTH, **where).fit(X, y)
+
+
+# The same bytes
+
+
+def test_a_tree_is_that_of_numpy(table, on_numpy):
+    tree = fit(*table, backend="cuda", device="cuda:0")
+    assert tree.to_bytes() == on_numpy.to_bytes()
+    assert tree.predict_proba(table[0]).tolist() == on_numpy.predict_proba(table[0]).tolist()
+    assert tree.fit_report_.compile_seconds > 0
+
+
+def test_a_boosted_model_is_that_of_numpy(table):
+    models = [
+        GradientBoostingClassifier(3, subsample=0.5, random_state=0, backend=backend).fit(*table)
+        for backend in ("numpy", "cuda")
+    ]
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert models[0].predict_proba(table[0]).tolist() == models[1].predict_proba(table[0]).tolist()
+
+
+@pytest.mark.parametrize("where", [{}, {"device": "cuda"}, {"backend": "cuda"}])
+def test_a_table_on_the_second_device_stays_there(table, on_numpy, where):
+    with cupy.cuda.Device(1):
+        X = cupy.asarray(table[0])
+    tree = fit(X, table[1], **where)
+    assert tree.device_ == "cuda:1"
+    assert tree.to_bytes() == on_numpy.to_bytes()
+    n_launches = fakegpu.counters()["launches"]
+    predicted = tree.predict(X)
+    assert fakegpu.counters()["launches"] > n_launches
+    assert predicted.device == X.device
+    assert predicted.get().tolist() == on_numpy.predict(table[0]).tolist()
+
+
+# Waits and copies
+
+
+@pytest.mark.parametrize(
+    ("number", "level", "once"),
+    [(0, LEVEL, TREE), (1, ROUND_LEVEL, ROUND), (2, SAMPLED_LEVEL, SAMPLED)],
+    ids=["tree", "round", "round of half of the rows"],
+)
+def test_the_host_asks_for_little(number, level, once):
+    """The device is never done before it has to be: every wait that can be is one."""
+    unit = list(units(N_ROWS, 5, DEPTH).values())[number]
+    fakegpu.reset()
+    unit()
+    asked = fakegpu.counters()
+    for kind, most in level.items():
+        assert asked[kind] <= once[kind] + DEPTH * most, kind
+    assert asked.get("device_syncs", 0) == 0
+
+
+def test_every_wait_is_counted(table):
+    device = CupyDevice("cuda:0")
+    for n_bytes in (8, PART_BYTES, 5 * PART_BYTES):
+        array = np.random.default_rng(0).integers(0, 255, n_bytes, np.uint8)
+        fakegpu.reset()
+        before = device.n_uploads, device.n_syncs
+        there = device.upload(array)
+        asked = fakegpu.counters()
+        assert device.n_uploads - before[0] == asked["uploads"]
+        assert device.n_syncs - before[1] == asked.get("waits", 0)
+        assert ("waits" in asked) == (n_bytes > PART_BYTES)  # a part waits for the one in its place
+        assert device.download(there).tobytes() == array.tobytes()
+
+
+def test_arrays_that_travel_together_arrive_as_they_were():
+    device = CupyDevice("cuda:1")
+    arrays = [np.arange(5, dtype=np.uint8), np.zeros(0), np.arange(6.0).reshape(2, 3)]
+    there = device.pack(*arrays)
+    assert fakegpu.counters()["uploads"] == 1
+    assert [(each.size, each.dtype) for each in there] == [(5, "u1"), (1, "f8"), (6, "f8")]
+    assert device.download(there[0]).tolist() == [0, 1, 2, 3, 4]
+    assert device.download(there[2]).tolist() == arrays[2].reshape(-1).tolist()
+
+
+def test_pinned_memory_is_written_again_only_when_it_has_been_read(monkeypatch):
+    monkeypatch.setattr(cupy_device, "PART_BYTES", 256)
+    device = CupyDevice("cuda:0")
+    there = [device.upload(np.full(24, number)) for number in range(50)]
+    for number, each in enumerate(there):
+        assert device.download(each).tolist() == [number] * 24
+
+
+# Streams and memory
+
+
+def test_predictions_share_a_stream_and_leave_the_pools_of_others_alone(table):
+    pool = cupy.get_default_memory_pool()
+    held = cupy.empty(2**24, np.uint8)
+    del held
+    tree = fit(*table, backend="cuda")
+    tree.predict(table[0])
+    fakegpu.reset()
+    before = pool.total_bytes()
+    for _ in range(3):
+        tree.predict(table[0])
+    assert "streams_created" not in fakegpu.counters()
+    assert before == pool.total_bytes() >= 2**24
+
+
+# Compiling
+
+
+def test_what_is_on_the_disk_is_not_compiled(table, on_numpy, monkeypatch, tmp_path):
+    monkeypatch.setenv("GPUTREE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("gputree.backends.cuda.device._cupy_device", CupyDevice)
+    fit(*table, backend="cuda")
+    assert list(tmp_path.iterdir())
+    monkeypatch.delattr(kept, "made")
+    tree = fit(*table, backend="cuda")
+    assert tree.to_bytes() == on_numpy.to_bytes()
+
+
+def test_machine_code_is_made_without_a_driver():
+    types = "i8[]", "i4[]", "i4[]", "i4[]"
+    ptx = machine_code.ptx_of(route.mark, types, (9, 0))
+    assert ".entry mark(" in ptx
+    assert machine_code.assembled(ptx, (9, 0)).startswith(b"\x7fELF")
+
+
+def test_a_card_runs_what_was_tested_for_its_generation():
+    found = [functions.nearest_architecture(own) for own in ((7, 5), (8, 6), (9, 0), (11, 0))]
+    assert found == [(7, 5), (8, 0), (9, 0), (11, 0)]
+
+
+def test_a_card_that_is_too_old_is_an_error():
+    with pytest.raises(gputree.BackendUnavailable, match=r"capability 7\.0.* need 7\.5 or later"):
+        functions.nearest_architecture((7, 0))
