@@ -13,8 +13,8 @@ from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, drawn_target, value_target
-from gputree.growth.builder import Start, grow
 from gputree.growth import choose_loop
+from gputree.growth.builder import Start, grow
 from gputree.growth.choose_loop import grow_together
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
