@@ -68,7 +68,7 @@ def score_children(address, sums, weights):
     return score if 0.0 <= score < MOST else REFUSED
 
 
-@njit(error_model="numpy", _nrt=True)
+@njit(error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 def two_way(address, sums, first, unit, total, part, whole):
     """The score of child 0 with sums from sums[first] on, times `unit`, and of the others."""
     n = total.shape[0]
@@ -80,7 +80,7 @@ def two_way(address, sums, first, unit, total, part, whole):
     return score_children(address, children, weights)
 
 
-@njit(error_model="numpy", _nrt=True)
+@njit(error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 def many_way(address, cells, base, stride, weights, n_branches, unit, total):
     """The score of the children that have a weight; their sums are `stride` apart."""
     n, n_children = total.shape[0], 0
