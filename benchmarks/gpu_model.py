@@ -16,9 +16,12 @@ from cases import whole
 COSTS = json.loads((Path(__file__).parents[1] / "tests/gpu/costs.json").read_text())
 
 WAVEFRONTS = 3.53  # of a shared atomic by 32 lanes with random cells
-LAUNCH_SECONDS = 20e-6  # of the host for a launch with a dozen arrays
-SYNC_SECONDS = 30e-6
-LAUNCHES, SYNCS = 8, 1  # a level
+LAUNCHES, WAITS = 8, 1  # per level
+# Of the host per level, by `benchmarks/gpu_host.py`: 1.44 ms for a tree of depth 8.
+HOST_SECONDS = 0.18e-3
+# Of the driver, which that leaves out: assumptions.
+LAUNCH_SECONDS, WAIT_SECONDS = 3e-6, 15e-6
+OPERATIONS = 40  # in double precision, of a candidate: both sides of missing values counted
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Card:
     n_sms: int
     clock: float  # Hz
     bandwidth: float  # bytes a second
+    doubles: float  # operations in double precision a second
 
     @property
     def shared_atomics(self) -> float:
@@ -40,9 +44,9 @@ class Card:
 
 
 CARDS = (
-    Card("A100-80", 108, 1.41e9, 2.04e12),
-    Card("H100 SXM", 132, 1.83e9, 3.35e12),
-    Card("L4", 58, 2.04e9, 0.30e12),
+    Card("A100-80", 108, 1.41e9, 2.04e12, 9.7e12),
+    Card("H100 SXM", 132, 1.83e9, 3.35e12, 33.5e12),
+    Card("L4", 58, 2.04e9, 0.30e12, 0.47e12),
 )
 
 
@@ -54,12 +58,14 @@ class Work:
     n_bytes: float  # to and from device memory
     n_atomics: float = 0.0  # in shared memory
     n_slots: float = 0.0
+    n_operations: float = 0.0  # in double precision
 
     def seconds(self, card: Card) -> float:
         return max(
             self.n_bytes / card.bandwidth,
             self.n_atomics / card.shared_atomics,
             self.n_slots / card.issue_slots,
+            self.n_operations / card.doubles,
         )
 
 
@@ -70,13 +76,14 @@ def tree_work(n_rows: int, n_features: int, depth: int, n_classes: int) -> list[
     code_bytes = 16 * n_groups
     cells = n_features * 256 * n_classes
     hist_nodes = 2**depth - 1
+    candidates = hist_nodes * n_features * 256
     slots = COSTS["class counts"]["issue slots of a row and feature"]
     updates = passes * n_rows * n_features
     return [
         Work("sum", passes * n_rows * (code_bytes + n_groups * 5), updates, updates / 32 * slots),
-        Work("derive", hist_nodes * cells * 4 * 2.5),
-        Work("scan", hist_nodes * cells * 4 * 2),
-        Work("route", depth * n_rows * (4 + 1 + 1 / 4 + 4 + 4 + 8)),
+        # Sums of parents and siblings are read, their difference is written, and read again.
+        Work("search", hist_nodes * cells * 4 * 4.5, n_operations=candidates * OPERATIONS),
+        Work("route", depth * n_rows * (4 + 1 + 1 / 4 + 4 + 4)),
     ]
 
 
@@ -94,8 +101,9 @@ def main() -> None:
     for each in work:
         cells = " | ".join(f"{1e3 * each.seconds(card):.2f}" for card in CARDS)
         print(f"| {each.name} | {cells} |")
-    host = options.depth * (LAUNCHES * LAUNCH_SECONDS + SYNCS * SYNC_SECONDS)
-    print("| launches and waits | " + " | ".join(f"{1e3 * host:.2f}" for _ in CARDS) + " |")
+    of_level = HOST_SECONDS + LAUNCHES * LAUNCH_SECONDS + WAITS * WAIT_SECONDS
+    host = options.depth * of_level
+    print("| host, launches and waits | " + " | ".join(f"{1e3 * host:.2f}" for _ in CARDS) + " |")
     totals = [sum(each.seconds(card) for each in work) + host for card in CARDS]
     print("| **tree** | " + " | ".join(f"**{1e3 * total:.1f}**" for total in totals) + " |")
 
