@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from gputree.backends.seen import Seen
-from gputree.backends.whole import Boosted, BoostRules, FeatureCategories, Limits, Whole
+from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -84,19 +84,6 @@ class CategoryRules:
     # together there, and with them go categories that the node has not. Only where subsets are
     # searched.
     min_category: int = 1
-
-
-def categories_by_feature(
-    bins: Bins, categories: Sequence[tuple[CategoryRules, HostArray]]
-) -> FeatureCategories:
-    """Rules for categories, each with the features that go by them, as a table of all features."""
-    n_categories = bins.n_values.copy()
-    min_category, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
-    for rules, is_alike in categories:
-        if rules.missing == "category":
-            n_categories[is_alike] = bins.n_codes[is_alike]
-        min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
-    return FeatureCategories(n_categories, min_category, ridge)
 
 
 @dataclass(frozen=True)

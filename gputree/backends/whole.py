@@ -1,13 +1,18 @@
 """Messages about trees that a backend grows by itself, without the builder between nodes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gputree.data.bins import Bins
 from gputree.dtypes import HostArray
 from gputree.formulas import penalty
 from gputree.kernels.losses import Loss
+
+if TYPE_CHECKING:
+    from gputree.backends.contract import CategoryRules
 
 LEAST_GAIN = 5e-324  # a split gains something
 
@@ -88,6 +93,19 @@ class FeatureCategories(NamedTuple):
     n_categories: HostArray  # how many codes are categories; where missing values are one, all are
     min_category: HostArray
     ridge: HostArray
+
+
+def categories_by_feature(
+    bins: Bins, categories: Sequence[tuple["CategoryRules", HostArray]]
+) -> FeatureCategories:
+    """Rules for categories, each with the features that go by them, as a table of all features."""
+    n_categories = bins.n_values.copy()
+    min_category, ridge = np.ones(len(n_categories), np.int64), np.zeros(len(n_categories))
+    for rules, is_alike in categories:
+        if rules.missing == "category":
+            n_categories[is_alike] = bins.n_codes[is_alike]
+        min_category[is_alike], ridge[is_alike] = rules.min_category, rules.ridge
+    return FeatureCategories(n_categories, min_category, ridge)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from gputree.backends.contract import (
     Data,
     RawScores,
     Rows,
-    categories_by_feature,
 )
-from gputree.backends.whole import BoostRules, FeatureCategories
+from gputree.backends.whole import BoostRules, FeatureCategories, categories_by_feature
 from gputree.boosting.leaves import Refine, Residuals
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients

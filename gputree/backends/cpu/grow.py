@@ -16,7 +16,7 @@ from gputree.backends.cpu.distinct import NONE
 from gputree.backends.cpu.rate import ordered, rules_of, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.whole import CategoryLists, Limits, Whole
+from gputree.backends.whole import CategoryLists, Limits, Whole, categories_by_feature
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, HostArray

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Search, categories_by_feature
+from gputree.backends.contract import Search
 from gputree.backends.cpu.rate import ordered, rules_of, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.whole import CategoryLists, Limits, Whole
+from gputree.backends.whole import CategoryLists, Limits, Whole, categories_by_feature
 from gputree.dtypes import FEATURE, OUTSIDE, SLOT, SUM, HostArray
 from gputree.formulas import HOST
 from gputree.kernels.cpu import sweep, word_categories, words
