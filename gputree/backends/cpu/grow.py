@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Result, Search, categories_by_feature
+from gputree.backends.contract import Result, Search
 from gputree.backends.cpu import sweep as cpu_sweep
 from gputree.backends.cpu.categories import is_compiled, way_of
 from gputree.backends.cpu.distinct import NONE
