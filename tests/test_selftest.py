@@ -9,6 +9,8 @@ import pytest
 import gputree
 from gputree.arrays import to_numpy
 from gputree.backends import registry
+from gputree.backends.cuda import histogram as cuda_histogram
+from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import open_device
 from gputree.backends.cuda.plan import AUTOMATIC
@@ -88,13 +90,13 @@ def test_every_case_grows_a_tree_worth_comparing(case, size):
 
 def test_a_small_budget_makes_several_batches_of_a_level(monkeypatch):
     n_searches = Counter()
-    search = CudaBackend.best_splits
+    choose = cuda_split.choose
 
-    def counted(self, hist, rules):
+    def counted(*args):
         n_searches[budget] += 1
-        return search(self, hist, rules)
+        choose(*args)
 
-    monkeypatch.setattr(CudaBackend, "best_splits", counted)
+    monkeypatch.setattr(cuda_split, "choose", counted)
     size = verify.SIMULATED
     (case,) = [case for case in verify.CASES if case.is_short_of_memory]
     for budget in (None, size.histogram_budget):
@@ -108,7 +110,8 @@ def test_other_block_sizes_are_other_ones():
     same = {name for name, value in vars(half).items() if value == getattr(usual, name)}
     assert same <= {"scan_warps"}  # 1 cannot be halved
     same = {name for name, value in vars(double).items() if value == getattr(usual, name)}
-    assert same <= {"tile_rows", "add_up_threads"}  # which are as large as can be
+    as_large_as_can_be = {"tile_rows", "add_up_threads", "grow_threads"}
+    assert same <= as_large_as_can_be
     assert direct.direct_rows > verify.REAL.n_rows
 
 
@@ -145,7 +148,7 @@ def test_a_wrong_sum_fails(few_checks, monkeypatch):
     assert str(result).startswith("FAILED on cuda:0 (simulated): ")
     detail = failed(result)["histogram of classes"]
     assert detail == (
-        "1 of 30 sums are wrong, the first at place 1, channel 1: 5 instead of 4 (8-bit codes, "
+        "1 of 30 sums are wrong, the first in bin 1, channel 1: 5 instead of 4 (8-bit codes, "
         "block sizes: usual)"
     )
     assert failed(result).keys() >= {f"histogram of {kind}" for kind in KINDS}
@@ -154,15 +157,15 @@ def test_a_wrong_sum_fails(few_checks, monkeypatch):
 def test_sums_that_are_wrong_for_some_block_sizes_only_fail(monkeypatch):
     monkeypatch.setattr(verify, "CASES", verify.CASES[:1])
     monkeypatch.setattr(verify, "NAMED", {})  # estimators have the usual sizes
-    tally = CudaBackend.tally
+    tally_tiles = cuda_histogram.tally_tiles
 
-    def wrong(self, rows, nodes):
-        hist = tally(self, rows, nodes)
-        if self._tuning.sum_threads > AUTOMATIC.sum_threads:
+    def wrong(launches, *args):
+        hist = tally_tiles(launches, *args)
+        if launches.tuning.sum_threads > AUTOMATIC.sum_threads:
             hist.sums[:] = 1
         return hist
 
-    monkeypatch.setattr(CudaBackend, "tally", wrong)
+    monkeypatch.setattr(cuda_histogram, "tally_tiles", wrong)
     found = failed(gputree.selftest())
     (name,) = [name for name in found if name.startswith("fit of")]
     assert name == f"fit of {verify.CASES[0].name}, other block sizes"
@@ -183,7 +186,7 @@ def test_an_error_of_the_device_is_a_finding(few_checks, monkeypatch):
     def broken(*_):
         raise RuntimeError("an illegal memory\naccess was encountered")
 
-    monkeypatch.setattr(CudaBackend, "best_splits", broken)
+    monkeypatch.setattr(cuda_split, "choose", broken)
     found = failed(gputree.selftest())
     assert set(found.values()) == {"RuntimeError: an illegal memory access was encountered"}
     assert not any("histogram" in name for name in found)

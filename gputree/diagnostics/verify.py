@@ -201,6 +201,7 @@ def _tunings() -> "dict[str, Tuning]":
             route_rows=AUTOMATIC.route_rows // 2,
             add_up_threads=AUTOMATIC.add_up_threads // 2,
             threads=AUTOMATIC.threads // 2,
+            grow_threads=AUTOMATIC.grow_threads // 2,
             gradient_threads=AUTOMATIC.gradient_threads // 2,
             gradient_blocks=AUTOMATIC.gradient_blocks // 2,
         ),

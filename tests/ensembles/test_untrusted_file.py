@@ -135,6 +135,6 @@ def test_kernels_do_not_add_to_outputs_that_are_not_there(grown):
         BACKEND.sum_leaves(wide, table, np.zeros(1))
     with pytest.raises(ValueError, match="there are 1 outputs"):
         BACKEND.attribute(replace(wide, n_outputs=1), table, np.arange(3), None)
-    short = replace(Stack.of([tree]), value=np.ones((1, 1)))
-    with pytest.raises(ValueError, match="nodes of trees"):
+    short = replace(Stack.of([tree]), values=(np.ones((1, 1)),))
+    with pytest.raises(ValueError, match="nodes of a tree"):
         BACKEND.sum_leaves(short, table, np.zeros(1))

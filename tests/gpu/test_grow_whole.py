@@ -42,7 +42,7 @@ def by_frontiers(X, target, rules):
     grown = grow(NUMPY, data, bins, target, rules, PLENTY)
     leaf = NUMPY.leaves(grown.rows)
     tree = finish(grown, target, leaf, Finish(rules.criterion))
-    return tree, [*arrays(tree), grown.layout.place[leaf[leaf >= 0]].tobytes()]
+    return tree, [*arrays(tree), grown.layout.number[leaf[leaf >= 0]].tobytes()]
 
 
 def on_device(X, target, rules, budget=PLENTY, tuning=AUTOMATIC):
@@ -54,7 +54,7 @@ def on_device(X, target, rules, budget=PLENTY, tuning=AUTOMATIC):
     assert found is not None
     leaf = backend.leaves(found[0].rows)
     tree = finish(found[0], target, leaf, Finish(rules.criterion))
-    return [*arrays(tree), found[0].layout.place[leaf[leaf >= 0]].tobytes()]
+    return [*arrays(tree), found[0].layout.number[leaf[leaf >= 0]].tobytes()]
 
 
 CASES = {
