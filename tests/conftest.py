@@ -83,6 +83,9 @@ class Skips:
 def pytest_configure(config):
     for marker in thorough.MARKERS:
         config.addinivalue_line("markers", marker)
+    if config.getoption("dist", None) == "load":
+        # Each worker has files of its own at first, and so kernels: none waits for the other's.
+        config.option.dist = "worksteal"
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_told = not hasattr(config, "workerinput") and hasattr(config, "cache")
     if is_whole and is_told and not config.getoption("--only-skipped"):

@@ -79,6 +79,7 @@ def case(example, name, n_rows=N_ROWS):
     return X, target, rules
 
 
+@pytest.mark.quick("drawn features", "two weighted outputs")
 @pytest.mark.parametrize("name", CASES)
 def test_a_tree_is_that_of_frontiers(example, name):
     X, target, rules = case(example, name)
@@ -87,6 +88,7 @@ def test_a_tree_is_that_of_frontiers(example, name):
     assert on_device(X, target, rules) == right
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("n_drawn", [None, 2])
 def test_trees_that_share_a_frontier_are_those_that_grow_alone(example, n_drawn):
     X, label, values, _ = example(N_ROWS)
@@ -104,6 +106,7 @@ def test_trees_that_share_a_frontier_are_those_that_grow_alone(example, n_drawn)
         assert arrays(tree) == by_frontiers(X, own, replace(rules, seed=seed))[1][:-1]
 
 
+@pytest.mark.quick("5000")
 @pytest.mark.parametrize("budget", [1, 5000])
 def test_levels_that_the_budget_has_no_room_for(example, budget):
     X, target, rules = case(example, "weighted classes, drawn features")
@@ -111,6 +114,7 @@ def test_levels_that_the_budget_has_no_room_for(example, budget):
     assert on_device(X, target, rules, budget) == by_frontiers(X, target, rules)[1]
 
 
+@pytest.mark.quick("16")
 @pytest.mark.parametrize("direct_rows", [1, 16])
 def test_all_nodes_are_large_or_small(example, direct_rows):
     """Blocks of one warp have many turns."""
@@ -135,6 +139,7 @@ def test_what_it_cannot_do_is_left_to_frontiers(example, rules):
     assert grow_whole(backend, [start], bins, rules, [0], PLENTY) is None
 
 
+@pytest.mark.quick("40")
 @pytest.mark.parametrize("n_rows", [40, 160])
 def test_a_level_takes_few_launches_one_wait_and_no_upload(example, n_rows):
     """Nodes of a level are many or few, large or small: it makes no difference."""
