@@ -365,11 +365,13 @@ def make_settle(threads):
                 nodes[left + START], nodes[left + N_ROWS] = start, n_rows - goes_right
                 nodes[right + START] = start + n_rows - goes_right
                 nodes[right + N_ROWS] = goes_right
+                # Where a side has no rows, sums are wrong; that shall not go on for ever.
+                deeper = goes_deeper and 0 < goes_right < n_rows
                 may_left = may_split(
-                    left, nodes, is_classes, n_scored, min_rows, min_weight, goes_deeper
+                    left, nodes, is_classes, n_scored, min_rows, min_weight, deeper
                 )
                 may_right = may_split(
-                    right, nodes, is_classes, n_scored, min_rows, min_weight, goes_deeper
+                    right, nodes, is_classes, n_scored, min_rows, min_weight, deeper
                 )
                 own_rows = may_left * (n_rows - goes_right) + may_right * goes_right
                 small_side = np.int64(1) if goes_right < n_rows - goes_right else np.int64(0)

@@ -124,6 +124,19 @@ def test_all_nodes_are_large_or_small(example, direct_rows):
     assert on_device(X, target, rules, tuning=tuning) == by_frontiers(X, target, rules)[1]
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("is_classes", [True, False])
+def test_splits_that_gain_nothing(is_classes, is_weighted):
+    """No first split of an exclusive or gains anything; nodes of equal targets are not split."""
+    X = np.array([[i >> bit & 1 for bit in range(3)] for i in range(8)], np.float64)
+    y = (X[:, 0] != X[:, 1]).astype(np.int64)
+    weight = np.full(8, 0.7) if is_weighted else None
+    target = class_target(y, 2, weight) if is_classes else value_target(y[:, None] * 0.1, weight)
+    tree, right = by_frontiers(X, target, Rules(GINI))
+    assert tree.n_nodes == 7
+    assert on_device(X, target, Rules(GINI)) == right
+
+
 def test_a_root_that_is_a_leaf(example):
     X, target, _ = case(example, "classes")
     for rules in (Rules(GINI, max_depth=0), Rules(GINI, min_score=1e9)):
