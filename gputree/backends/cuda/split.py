@@ -119,9 +119,12 @@ def _searched(hist: CudaHist, n_values: Array) -> tuple[tuple[Any, ...], Shape]:
 
 def _scan(launches: Launches, kernel: Any, hist: CudaHist, *args: Any) -> None:
     """Launch a kernel with a warp for every node and feature."""
-    n_channels = hist.channels.n
+    n_channels, n_items = hist.channels.n, hist.n_nodes * len(hist.bins.features)
     n_warps = _scan_warps(launches, n_channels)
-    blocks = -(-hist.n_nodes * len(hist.bins.features) // n_warps)
+    if hist.source is not None:
+        # Each warp writes the sums of its item, so none may go along with another.
+        n_warps = next(n for n in range(n_warps, 0, -1) if n_items % n == 0)
+    blocks = -(-n_items // n_warps)
     shared = 16 * n_warps * n_channels
     launches.device.launch(kernel, blocks, n_warps * WARP, *args, shared=shared)
 
