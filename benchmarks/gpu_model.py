@@ -17,8 +17,8 @@ COSTS = json.loads((Path(__file__).parents[1] / "tests/gpu/costs.json").read_tex
 
 WAVEFRONTS = 3.53  # of a shared atomic by 32 lanes with random cells
 LAUNCHES, WAITS = 8, 1  # per level
-# Of the host per level, by `benchmarks/gpu_host.py`: 1.44 ms for a tree of depth 8.
-HOST_SECONDS = 0.18e-3
+# Of the host per level, by `benchmarks/gpu_host.py`: 1.33 ms for a tree of depth 8.
+HOST_SECONDS = 0.17e-3
 # Of the driver, which that leaves out: assumptions.
 LAUNCH_SECONDS, WAIT_SECONDS = 3e-6, 15e-6
 OPERATIONS = 40  # in double precision, of a candidate: both sides of missing values counted
