@@ -263,8 +263,8 @@ class CudaBackend(Defaults):
         channels = roots[0].target.channels
         if len(roots) > 1 or not cuda_grow.can_grow(self._launches, channels, search, limits):
             return None
-        whole = cuda_grow.grow_tree(self._launches, roots[0], totals, keys, search, limits)
-        return [then(0, whole)]
+        tree = cuda_grow.LevelTree(self._launches, roots[0], totals, keys, search, limits)
+        return [then(0, tree.grown())]
 
     # After a tree.
 

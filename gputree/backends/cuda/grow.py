@@ -43,22 +43,6 @@ def can_grow(launches: Launches, channels: Channels, search: Search, limits: Lim
     return is_plain and cuda_split.can_search(launches, channels, search)
 
 
-def grow_tree(
-    launches: Launches,
-    rows: CudaRows,
-    totals: HostArray,
-    keys: HostArray,
-    search: Search,
-    limits: Limits,
-) -> Whole:
-    """A tree on rows at one root, or trees on rows at several."""
-    tree = _Tree(launches, rows, totals, keys, search, limits)
-    level = tree.planted()
-    while level.n:
-        level = tree.divided(level, tree.searched(level))
-    return tree.finished()
-
-
 @dataclass(frozen=True)
 class _Tiles:
     """What is tallied for a level whose sums follow from those of its parents."""
@@ -112,8 +96,8 @@ class _Searched:
     hist: CudaHist | None
 
 
-class _Tree:
-    """A growing tree, its nodes on the device."""
+class LevelTree:
+    """A tree that grows on rows at one root, or trees on rows at several; nodes on the device."""
 
     def __init__(
         self,
@@ -150,6 +134,13 @@ class _Tree:
         root[:, grow.SPLIT + split.FEATURE] = -1
         root[:, grow.SUMS :] = self.totals
         return node
+
+    def grown(self) -> Whole:
+        """Grow to the end."""
+        level = self.planted()
+        while level.n:
+            level = self.divided(level, self.searched(level))
+        return self.finished()
 
     def planted(self) -> _Level:
         """The roots that may be split."""
