@@ -253,3 +253,10 @@ def test_one_large_tree_is_shared_by_all_threads():
     assert (
         grow_whole(BACKEND, [start] * 2, bins, Rules(GINI, max_depth=2), [0, 1], 2**24) is not None
     )
+
+
+def test_one_large_tree_of_random_splits_is_grown_by_one_call():
+    """Frontiers would list codes for each draw, which takes many times as long."""
+    X, signal, _ = table(LONE_ROWS + 1)
+    target = class_target((signal > 0).astype(int), 2, None)
+    assert_same(both(X, target, Rules(GINI, is_random=True, max_depth=6, seed=2)))

@@ -28,7 +28,7 @@ from gputree.kernels.cpu.words import UPPER
 from gputree.runs import spread_out
 from gputree.turns import Turns
 
-LONE_ROWS = 16_384  # of a tree that is grown by one thread while others rest
+LONE_ROWS = 16_384  # up to which a tree is grown soonest by one call of one thread
 AHEAD_ROWS = 8_192  # of a tree of few leaves that is grown further, and then cut back to the best
 ROWS_A_LEAF = 256  # where leaves have fewer rows, those are summed more quickly than searched,
 MANY_LEAVES = 256  # and where there are so many leaves, that outweighs what is saved between waves
@@ -47,13 +47,15 @@ def grow_whole(
 ) -> list[Result] | None:
     """What becomes of trees on rows at their roots; None where frontiers are quicker or needed."""
     n_rows = max(len(rows.order) for rows in roots)
-    is_lone = len(roots) < workers.n_threads and n_rows > LONE_ROWS
-    if is_lone or (limits.max_leaves is not None and n_rows > AHEAD_ROWS):
+    is_lone = len(roots) < max(2, workers.n_threads) and n_rows > LONE_ROWS
+    goes_ahead = limits.max_leaves is not None and n_rows > AHEAD_ROWS
+    if is_lone or goes_ahead:
         n_places = _places_of_waves(roots, search, limits)
-        if n_places is None:
+        if n_places is not None:
+            own = roots[0], totals[0], keys[0], search, limits
+            return [then(0, cpu_sweep.WaveTree(workers, *own, n_places).grown())]
+        if goes_ahead or not _looks_at_little(search, roots[0].bins, workers.n_threads):
             return None
-        own = roots[0], totals[0], keys[0], search, limits
-        return [then(0, cpu_sweep.WaveTree(workers, *own, n_places).grown())]
     if search.is_random and roots[0].bins.is_nominal.any():
         return None
     if not all(is_compiled(rules) for rules, _ in search.categories):
@@ -61,6 +63,14 @@ def grow_whole(
     return workers.map(
         lambda i: then(i, _grow(roots[i], totals[i], keys[i], search, limits)), range(len(roots))
     )
+
+
+def _looks_at_little(search: Search, bins: Bins, n_threads: int) -> bool:
+    """Whether nodes are searched so quickly that frontiers would take longer to be made.
+
+    A draw of random splits needs no sums by code, and a few features need few.
+    """
+    return search.is_random or (n_threads == 1 and search.n_drawn < len(bins.features))
 
 
 def _places_of_waves(roots: Sequence[CpuRows], search: Search, limits: Limits) -> int | None:
