@@ -7,7 +7,7 @@ slices and calls a feature are few.
 
 import numpy as np
 
-from gputree.kernels.cpu.jit import inner
+from gputree.kernels.cpu.jit import inner, step
 from gputree.kernels.cpu.sampling import mix, share
 from gputree.kernels.cpu.scoring import BETWEEN
 from gputree.kernels.cpu.split import consider
@@ -20,7 +20,7 @@ TOP_BIT = np.uint64(63)
 FEATURE, CUT, N_LOST, LOST_LEFT = 0, 1, 2, 3
 
 
-@inner
+@step
 def cut_between(part, below, above, start, low, high):
     """A value between two codes, `part` of the way, and the largest code that is not above it.
 
@@ -30,41 +30,52 @@ def cut_between(part, below, above, start, low, high):
     if not np.isfinite(value):
         cut = low + np.int64(np.floor(part * np.float64(high - low)))
         return value, min(cut, high - 1)
-    first, last = low, high - 1
-    while first < last:
-        middle = (first + last + 1) // 2
-        if below[start + middle] <= value:
-            first = middle
-        else:
-            last = middle - 1
-    return value, first
+    # A search without a branch, as the side of a middle is anyone's guess.
+    cut, n = low, high - low
+    while n > 1:
+        half = n >> 1
+        cut += half * np.int64(below[np.uint64(start + cut + half)] <= value)
+        n -= half
+    return value, cut
 
 
 @inner
-def room_for(n_features, n_channels):
-    """Room for what is drawn in a node: splits, values, sums, and floats for their scores."""
+def room_for(n_features, n_channels, n_rows, code):
+    """Room for what is drawn in a node: splits, values, sums, floats for scores, and codes."""
     return (
         np.empty((n_features, 4), np.int64),
         np.empty(n_features),
         np.zeros((n_features, max(2, n_channels)), np.int64),
         np.empty((3, n_features)),
         np.zeros(1, np.int64),
+        np.empty(n_rows, code.dtype),
     )
 
 
-@inner
-def draw_cut(feature, key, edges, table, at, n, n_values, split, value, k):
+@step
+def span_of(codes, n, n_values):
+    """The least and the largest known code, -1 where there is none, and how many are not known."""
+    low, high = codes[0], codes[0]
+    for i in range(n):
+        low, high = min(low, codes[i]), max(high, codes[i])
+    if high < n_values:
+        return np.int64(low), np.int64(high), 0
+    highest, n_lost = np.int64(-1), 0
+    for i in range(n):
+        is_lost = codes[i] >= n_values
+        highest = max(highest, np.int64(-1) if is_lost else np.int64(codes[i]))
+        n_lost += is_lost
+    return np.int64(low), highest, n_lost
+
+
+@step
+def draw_cut(feature, key, edges, codes, n, n_values, split, value, k):
     """Draw the split of one feature: split[k] has feature, cut, missing values, and their side.
 
-    Returns whether there is one. The value is NaN where known values are not divided.
+    The rows have codes[:n]. Returns whether there is one. The value is NaN where known values are
+    not divided.
     """
-    low, high, n_lost = np.int64(n_values), np.int64(-1), 0
-    for i in range(n):
-        code = np.int64(table[feature, at[i]])
-        is_lost = code >= n_values
-        low = min(low, code)
-        high = max(high, np.int64(-1) if is_lost else code)
-        n_lost += is_lost
+    low, high, n_lost = span_of(codes, n, n_values)
     if high < 0 or (low == high and n_lost == 0):
         return False
     below, above, start = edges
@@ -81,39 +92,36 @@ def draw_cut(feature, key, edges, table, at, n, n_values, split, value, k):
     return True
 
 
-@inner
-def sum_words(table, feature, at, word, first, n, cut, lost_code, sums, k):
+@step
+def sum_words(codes, word, first, n, cut, lost_code, sums, k):
     """Weight and second sum of the rows up to a code, and of those with the missing code.
 
     Without a branch, as the side of a row is anyone's guess.
     """
     total = np.int64(0)
     for i in range(n):
-        code = np.int64(table[feature, at[i]])
-        total += word[first + i] * np.int64((code <= cut) | (code == lost_code))
+        total += word[first + i] * np.int64((codes[i] <= cut) | (codes[i] == lost_code))
     sums[k, 0], sums[k, 1] = total & LOWER, total >> UPPER
 
 
-@inner
-def sum_one(table, feature, at, values, n, cut, lost_code, sums, k):
+@step
+def sum_one(codes, values, n, cut, lost_code, sums, k):
     """The same of rows that count 1 and have one value."""
     n_rows, total = np.int64(0), np.int64(0)
     for i in range(n):
-        code = np.int64(table[feature, at[i]])
-        is_in = np.int64((code <= cut) | (code == lost_code))
+        is_in = np.int64((codes[i] <= cut) | (codes[i] == lost_code))
         n_rows += is_in
         total += values[0, i] * is_in
     sums[k, 0], sums[k, 1] = n_rows, total
 
 
-@inner
-def sum_cells(codes, at, n, cut, lost_code, channel, amount, values, is_weighted, sums):
+@step
+def sum_cells(codes, n, cut, lost_code, channel, amount, values, is_weighted, sums):
     """The sums of all channels of the same rows."""
     sums[:] = 0
     n_outputs = values.shape[0]
     for i in range(n):
-        code = np.int64(codes[at[i]])
-        if code <= cut or code == lost_code:
+        if codes[i] <= cut or codes[i] == lost_code:
             sums[np.uint64(channel[i])] += amount[i]
             for output in range(n_outputs):
                 sums[np.uint64(1 + output)] += values[output, i]
@@ -121,7 +129,7 @@ def sum_cells(codes, at, n, cut, lost_code, channel, amount, values, is_weighted
                 sums[sums.shape[0] - 1] += 1
 
 
-@inner
+@step
 def search_drawn(
     key, turn, n_drawn, is_ordered, edges, table, at, first, n, n_values, word, channel, amount,
     values, is_weighted, own, total_real, weight, n_rows, shape, rules, unit, times, room, running,
@@ -135,7 +143,7 @@ def search_drawn(
     `own` are the sums of the node, `weight` and `n_rows` the weight and the rows; scores count
     `times`.
     """
-    split, value, sums, real, one = room
+    split, value, sums, real, one, codes = room
     formula, min_rows, min_weight, _ = rules
     is_packed = word.shape[0] > 0
     # Weight and one sum a child: the splits of all features are scored together.
@@ -151,20 +159,23 @@ def search_drawn(
         n_found = 0
         for t in range(begin, end):
             feature = turn[t]
-            if not is_ordered[feature] or not draw_cut(
-                feature, key, edges, table, at, n, n_values[feature], split, value, n_found
+            if not is_ordered[feature]:
+                continue
+            for i in range(n):
+                codes[i] = table[feature, at[i]]
+            if not draw_cut(
+                feature, key, edges, codes, n, n_values[feature], split, value, n_found
             ):
                 continue
             cut = split[n_found, CUT]
             lost_code = n_values[feature] if split[n_found, LOST_LEFT] else -1
             if is_packed:
-                sum_words(table, feature, at, word, first, n, cut, lost_code, sums, n_found)
+                sum_words(codes, word, first, n, cut, lost_code, sums, n_found)
             elif has_pairs:
-                sum_one(table, feature, at, values, n, cut, lost_code, sums, n_found)
+                sum_one(codes, values, n, cut, lost_code, sums, n_found)
             else:
                 sum_cells(
-                    table[feature], at, n, cut, lost_code, channel, amount, values, is_weighted,
-                    sums[n_found],
+                    codes, n, cut, lost_code, channel, amount, values, is_weighted, sums[n_found]
                 )  # fmt: skip
             n_found += 1
         if has_pairs:
@@ -194,7 +205,7 @@ def search_drawn(
     return split[winner, N_LOST], value[winner]
 
 
-@inner
+@step
 def around(codes, at, n, cut, n_values):
     """The codes of the node on both sides of a cut; the higher one is -1 where there is none."""
     lower, higher = np.int64(-1), np.int64(n_values)
@@ -207,7 +218,7 @@ def around(codes, at, n, cut, n_values):
     return lower, higher if higher < n_values else np.int64(-1)
 
 
-@inner
+@step
 def threshold_at(value, feature, edges, lower, higher):
     """The value drawn, if it divides the two codes; otherwise NaN, for what lies midway."""
     below, above, start = edges

@@ -286,7 +286,8 @@ def grow(
     desk = make_desk(min(n_in_order, n_all), most)
     # The two ways to part two rows that weigh 1 are worth the same.
     is_alike = is_in_order and categories is None
-    drawn_room = room_for(n_features if edges is not None else 0, n_channels)
+    draws = edges is not None
+    drawn_room = room_for(n_features if draws else 0, n_channels, n_all if draws else 0, code)
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
 
     n_nodes, n_todo = 1, 1
