@@ -22,9 +22,15 @@ from gputree.kernels.cpu.grow_categories import (
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.in_order import (
     EXACT_ROWS,
+    FEATURES_A_DRAW,
     goes_in_order,
+    list_rows,
     make_desk,
-    search_in_order,
+    make_lists,
+    part_lists,
+    put_in_order,
+    take_listed,
+    try_in_order,
 )
 from gputree.kernels.cpu.jit import inner, kernel, step
 from gputree.kernels.cpu.sampling import draw, mix
@@ -281,11 +287,18 @@ def grow(
             make_room(most, width, n_scored), np.empty(2 * most, np.int64), np.arange(most),
             np.empty((most, 2), np.int64), np.zeros(2, np.int64),
         )  # fmt: skip
-    is_in_order = not is_packed and goes_in_order(shape, rules, is_weighted)
-    n_in_order = (EXACT_ROWS if is_classes else n_all) if is_in_order else 0
-    desk = make_desk(min(n_in_order, n_all), most)
+    is_in_order = not is_packed and edges is None and goes_in_order(shape, rules, is_weighted)
+    # To put rows in order pays where they all weigh 1, and where it is done once for many nodes.
+    n_in_order = (EXACT_ROWS if is_classes else n_all) if is_in_order and not is_weighted else 0
+    has_lists = is_in_order and most <= LOCAL_ROWS and FEATURES_A_DRAW * n_drawn >= n_features
+    desk = make_desk(min(max(n_in_order, n_local if has_lists else 0), n_all), most)
+    lists = make_lists(
+        n_features if has_lists else 0, n_local if has_lists else 0, value.shape[0], is_weighted
+    )
+    by_code, label_of, value_of, amount_of = lists[:4]
+    no_amounts = amount[:0]
     # The two ways to part two rows that weigh 1 are worth the same.
-    is_alike = is_in_order and categories is None
+    is_alike = is_in_order and not is_weighted and categories is None
     draws = edges is not None
     drawn_room = room_for(n_features if draws else 0, n_channels, n_all if draws else 0, code)
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
@@ -326,6 +339,12 @@ def grow(
                     codes = code[feature]
                     for i in range(n):
                         local[feature, i] = codes[row[first + i]]
+                    if has_lists:
+                        list_rows(local[feature], n, n_codes[feature], desk[2], by_code[feature])
+                if has_lists:
+                    fetch(
+                        first, n, row, label, value, weight, fetched, label_of, amount_of, value_of
+                    )
                 local_first, local_last = first, first + n
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
@@ -373,15 +392,31 @@ def grow(
                         n_values[feature], own, rules[3], least, times, near, bits, cells, seen,
                         scratch, best, left,
                     )  # fmt: skip
-                elif n > n_in_order or not search_in_order(
-                    feature, table[feature], at, n, channel, only_value, n_codes[feature],
-                    n_values[feature], own, is_classes, least, running, desk, best, left,
-                ):  # fmt: skip
-                    lost = try_cells(
-                        feature, table[feature], at, n, channel, amount, values, is_weighted,
-                        n_codes[feature], n_values[feature], total_real, node_weight, node_rows,
-                        shape, rules, unit, near, every, bits, cells, seen, running, best, left,
-                    )  # fmt: skip
+                else:
+                    is_tried = False
+                    if has_lists and is_local:
+                        codes = local[feature]
+                        begin = first - local_first
+                        n_seen = take_listed(codes, by_code[feature, begin:], n, desk)
+                        is_tried = try_in_order(
+                            feature, n_seen, n, label_of, value_of[0], amount_of,
+                            n_values[feature], own, node_weight, is_classes, least, running, desk,
+                            best, left,
+                        )  # fmt: skip
+                    elif n <= n_in_order:
+                        n_seen = put_in_order(table[feature], at, n, n_codes[feature], desk)
+                        is_tried = try_in_order(
+                            feature, n_seen, n, channel, only_value, no_amounts,
+                            n_values[feature], own, node_weight, is_classes, least, running, desk,
+                            best, left,
+                        )  # fmt: skip
+                    if not is_tried:
+                        lost = try_cells(
+                            feature, table[feature], at, n, channel, amount, values, is_weighted,
+                            n_codes[feature], n_values[feature], total_real, node_weight,
+                            node_rows, shape, rules, unit, near, every, bits, cells, seen, running,
+                            best, left,
+                        )  # fmt: skip
                 if best[TRIMMED] > before:
                     lost_weight = lost
             gain = best[SCORE]
@@ -406,6 +441,8 @@ def grow(
             first, n, table[feature], at, np.int64(best[CODE]), missing_code,
             missing_left, sides, row, other, word, spot if is_local else no_spot,
         )  # fmt: skip
+        if has_lists and is_local and max(n_left, n - n_left) >= max(min_split, 2 * rules[1]):
+            part_lists(lists, first - local_first, n, n_left, spot[first:])
         slot = 0 if missing_left else 1
         if lost_weight == 0:
             slot = larger_child(n_left, n) if by_rows else larger_child(left[0], own[0])

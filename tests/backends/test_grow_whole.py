@@ -18,6 +18,7 @@ from gputree.growth import choose_loop
 from gputree.growth.builder import Start, grow
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
+from gputree.kernels.cpu.grow import LOCAL_ROWS
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI
 from gputree.tree.tree import Split
 
@@ -260,3 +261,12 @@ def test_one_large_tree_of_random_splits_is_grown_by_one_call():
     X, signal, _ = table(LONE_ROWS + 1)
     target = class_target((signal > 0).astype(int), 2, None)
     assert_same(both(X, target, Rules(GINI, is_random=True, max_depth=6, seed=2)))
+
+
+@pytest.mark.parametrize("weights", ["none", "counts"])
+def test_values_of_more_rows_than_have_lists_at_once(weights):
+    """Several nodes list their rows in the order of the codes; one column has missing values."""
+    X, signal, rng = table(LOCAL_ROWS + 1500)
+    X[rng.random(len(X)) < 0.02, 3] = np.nan
+    target = value_target(signal[:, None], WEIGHTS[weights](rng, len(X)))
+    assert_same(both(X, target, Rules(GINI)))
