@@ -11,7 +11,16 @@ import numpy as np
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import binning, gradients, grow, histogram, predict, route, split
+from gputree.kernels.cuda import (
+    binning,
+    categories,
+    gradients,
+    grow,
+    histogram,
+    predict,
+    route,
+    split,
+)
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -25,7 +34,8 @@ ARRAYS = {
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
     **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
-    **dict.fromkeys(("place_of", "tallied"), "i4"),
+    **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
+    **dict.fromkeys(("rated", "first_entry", "seen"), "i8"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -35,13 +45,14 @@ ARRAYS = {
     **dict.fromkeys(("words", "longer", "flags"), "u4"),
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
-    **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
+    **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold", "item_key"), "f8"),
     **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
-    **dict.fromkeys(("derives", "goes_deeper"), "b1"),
+    **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
+    "is_optimal": "b1",
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
@@ -85,6 +96,7 @@ def all_cases() -> list[Case]:
         *sums(),
         *scatters(),
         *splits(),
+        *groups(),
         *routes(),
         *boosting(),
         *codings(),
@@ -128,6 +140,19 @@ def splits() -> Iterator[Case]:
                 yield Case(name, make(source), threads, (two_classes,), arrays)
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
+
+
+def groups() -> Iterator[Case]:
+    threads = TUNING.category_threads
+    two_classes = 8 * (categories.BOARD + categories.SUMS * 2)
+    for hist in ("i4", "i8"):
+        arrays = {"hist": hist}
+        for source in SOURCES:
+            kernel = categories.make_rate_categories(source)
+            name = f"rate_categories {source.__name__} {hist}"
+            yield Case(name, kernel, threads, (two_classes,), arrays)
+        yield Case(f"count_seen {hist}", categories.count_seen, threads, arrays=arrays)
+        yield Case(f"gather_seen {hist}", categories.gather_seen, threads, arrays=arrays)
 
 
 def routes() -> Iterator[Case]:

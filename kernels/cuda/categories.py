@@ -1,0 +1,332 @@
+"""What dividing the categories of nodes in two groups is worth, and which codes nodes have seen.
+
+A block takes a pair of a node and a nominal feature: it lists the categories that the node has,
+puts them in order, and scores the cuts of that order. The rules, and the order of operations, are
+those of `kernels.cpu.groups`; of equal scores the one wins whose missing values go to child 1, then
+the earlier cut.
+"""
+
+import numpy as np
+from numba import int64
+
+from gputree.kernels.cuda.gpu import (
+    WARP,
+    bits_of,
+    block_scan,
+    cuda,
+    float_of,
+    formulas,
+    function,
+    kernel,
+    multiply,
+    other_lane,
+)
+from gputree.kernels.cuda.split import better, weight_at
+
+# What is known of a pair: the bits of a score and of what it takes to tell the branches, and
+# whether a better division may have been missed.
+SCORE, BITS, IS_HEURISTIC, RATED_COLUMNS = 0, 1, 2, 3
+# Words of shared memory by which the warps of a block add up and compare; the sums of all known
+# categories, of those that are rare, and of those below the cuts at hand come after them.
+BOARD, SUMS = 4 * 32, 3
+NO_KEY = 2**62  # above the key of every cut: loses all ties
+
+
+@function
+def rows_at(sums, at, weight, counts_rows, n_channels):
+    """How many rows the sums of one code are of, whose weight is known."""
+    return np.int64(sums[at + n_channels - 1]) if counts_rows else weight
+
+
+@function
+def is_after(key, code, other_key, other_code):
+    """Whether an item belongs behind another one; of equal keys, the lower code comes first."""
+    return key > other_key or (key == other_key and code > other_code)
+
+
+@function
+def put_in_order(item_key, item_code, first, n):
+    """Sort items by their keys, all threads of a block together, from `first` on.
+
+    As if there were more items behind all others, up to a power of two: those never move.
+    """
+    thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    length = np.int64(2)
+    while length < 2 * n:
+        # First the mirror image in each run of this length, then partners ever closer.
+        half, mirrors = length // 2, True
+        while half > 0:
+            number = thread
+            while number // half * (2 * half) < n:
+                run = number // half * (2 * half)
+                within = number % half
+                low = first + run + within
+                high = first + run + (2 * half - 1 - within if mirrors else half + within)
+                if high < first + n:
+                    key, code = item_key[low], item_code[low]
+                    other_key, other_code = item_key[high], item_code[high]
+                    if is_after(key, code, other_key, other_code):
+                        item_key[low], item_code[low] = other_key, other_code
+                        item_key[high], item_code[high] = key, code
+                number += n_threads
+            cuda.syncthreads()
+            half, mirrors = half // 2, False
+        length *= 2
+
+
+@function
+def best_of_block(trimmed, score, key, part, board):
+    """The best candidate of all threads of a block: its trimmed score, score and left weight."""
+    distance = 1
+    while distance < WARP:
+        other_trimmed, other_score = other_lane(trimmed, distance), other_lane(score, distance)
+        other_key, other_part = other_lane(key, distance), other_lane(part, distance)
+        if better(trimmed, key, other_trimmed, other_key):
+            trimmed, score, key, part = other_trimmed, other_score, other_key, other_part
+        distance *= 2
+    n_warps = cuda.blockDim.x // WARP
+    if cuda.threadIdx.x % WARP == 0:
+        at = cuda.threadIdx.x // WARP * 4
+        board[at], board[at + 1] = bits_of(trimmed), bits_of(score)
+        board[at + 2], board[at + 3] = key, part
+    cuda.syncthreads()
+    for warp in range(n_warps):
+        other_trimmed, other_key = float_of(board[4 * warp]), board[4 * warp + 2]
+        if better(trimmed, key, other_trimmed, other_key):
+            trimmed, score, key = other_trimmed, float_of(board[4 * warp + 1]), other_key
+            part = board[4 * warp + 3]
+    cuda.syncthreads()
+    return trimmed, score, part
+
+
+def make_rate_categories(source):
+    """Score the cuts of categories that are ordered by their share or mean."""
+    forms = formulas()
+    trim, log2 = forms.trim, forms.log2
+    step, score_of = forms.by_source[source].step, forms.by_source[source].score
+
+    @function
+    def branch_bits(weight, whole):
+        """Weight times the bits that tell of a row that it took a branch."""
+        return multiply(weight, log2(whole / weight)) if weight > 0.0 else 0.0
+
+    @kernel
+    def rate_categories(
+        n_pairs, place, feature, hist, stride, offset, n_values, counts_missing, learns_side,
+        min_category, is_classes, n_scored, counts_rows, n_channels, unit, min_rows, min_weight,
+        ridge, is_optimal, most, item_key, item_code, rated,
+    ):  # fmt: skip
+        """`rated` gets what is known of each pair.
+
+        Each block has room for `most` items, which are categories with rows enough, and the pool of
+        all others. `counts_missing` takes missing values for a category; `learns_side` gives them
+        the better child.
+        """
+        thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+        board = cuda.shared.array(0, int64)
+        known_of, pool_of = np.int64(BOARD), np.int64(BOARD) + n_channels
+        carry = pool_of + n_channels
+        first = 0 if is_classes else 1
+        room = np.int64(cuda.blockIdx.x) * most
+        pair = np.int64(cuda.blockIdx.x)
+        while pair < n_pairs:
+            own = np.int64(feature[pair])
+            base = np.int64(place[pair]) * stride + offset[own] * n_channels
+            n_codes = np.int64(offset[own + 1] - offset[own])
+            n_categories = n_codes if counts_missing else np.int64(n_values[own])
+            n_items, chunk = np.int64(0), np.int64(0)
+            while chunk < n_categories:
+                code = chunk + thread
+                at = base + code * n_channels
+                weight, is_listed = np.int64(0), np.int64(0)
+                if code < n_categories:
+                    weight = weight_at(hist, at, is_classes, n_scored)
+                    n_rows = rows_at(hist, at, weight, counts_rows, n_channels)
+                    is_rare = min_category > 1 and n_rows < min_category
+                    is_listed = np.int64(1) if weight > 0 and not is_rare else np.int64(0)
+                up_to, n_more = block_scan(is_listed, board)
+                if is_listed > 0:
+                    share = np.float64(hist[at + first]) / (np.float64(weight) + ridge)
+                    item_key[room + n_items + up_to - 1] = -share if is_classes else share
+                    item_code[room + n_items + up_to - 1] = code
+                n_items += n_more
+                chunk += n_threads
+            cuda.syncthreads()
+            # The pool, and what all of them have.
+            for c in range(n_channels):
+                of_items, of_pool, i = np.int64(0), np.int64(0), thread
+                while i < n_items:
+                    of_items += hist[base + item_code[room + i] * n_channels + c]
+                    i += n_threads
+                code = thread
+                while min_category > 1 and code < n_categories:
+                    at = base + code * n_channels
+                    weight = weight_at(hist, at, is_classes, n_scored)
+                    if rows_at(hist, at, weight, counts_rows, n_channels) < min_category:
+                        of_pool += hist[at + c]
+                    code += n_threads
+                _, of_items = block_scan(of_items, board)
+                _, of_pool = block_scan(of_pool, board)
+                if thread == 0:
+                    board[known_of + c], board[pool_of + c] = of_items + of_pool, of_pool
+                    board[carry + c] = 0
+            cuda.syncthreads()
+            pooled = weight_at(board, pool_of, is_classes, n_scored)
+            if pooled > 0:
+                if thread == 0:
+                    share = np.float64(board[pool_of + first]) / (np.float64(pooled) + ridge)
+                    item_key[room + n_items] = -share if is_classes else share
+                    item_code[room + n_items] = n_categories
+                n_items += 1
+                cuda.syncthreads()
+            put_in_order(item_key, item_code, room, n_items)
+            # The cuts: with missing values in child 1 and, where there are any, in child 0.
+            missing = base + n_categories * n_channels
+            known, lost, lost_rows = weight_at(board, known_of, is_classes, n_scored), 0, 0
+            known_rows = rows_at(board, known_of, known, counts_rows, n_channels)
+            if n_codes > n_categories:
+                lost = weight_at(hist, missing, is_classes, n_scored)
+                lost_rows = rows_at(hist, missing, lost, counts_rows, n_channels)
+            has_sides = learns_side and lost > 0
+            weight = known + lost if has_sides else known
+            n_rows = known_rows + lost_rows if has_sides else known_rows
+            whole = np.float64(weight) + (ridge + ridge)  # nothing is rounded that could be fused
+            best_trimmed, best_score = -np.inf, -np.inf
+            best_key, best_part = np.int64(NO_KEY), np.int64(0)
+            below, below_rows, chunk = np.int64(0), np.int64(0), np.int64(0)
+            while chunk < n_items:
+                i = chunk + thread
+                is_item, is_pool, at = i < n_items, False, np.int64(0)
+                own_weight, own_rows = np.int64(0), np.int64(0)
+                if is_item:
+                    code = np.int64(item_code[room + i])
+                    is_pool, at = code == n_categories, base + code * n_channels
+                    if is_pool:
+                        own_weight = pooled
+                        own_rows = rows_at(board, pool_of, pooled, counts_rows, n_channels)
+                    else:
+                        own_weight = weight_at(hist, at, is_classes, n_scored)
+                        own_rows = rows_at(hist, at, own_weight, counts_rows, n_channels)
+                up_to, more = block_scan(own_weight, board)
+                part, below = below + up_to, below + more
+                rows = part
+                if counts_rows:
+                    up_to, more = block_scan(own_rows, board)
+                    rows, below_rows = below_rows + up_to, below_rows + more
+                right, left = np.float64(part) + ridge, np.float64(part + lost) + ridge
+                x, y, z, u, v, w = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                for s in range(n_scored):
+                    c = first + s
+                    own_sum, lost_sum = np.int64(0), np.int64(0)
+                    if is_item:
+                        own_sum = np.int64(board[pool_of + c] if is_pool else hist[at + c])
+                    up_to, more = block_scan(own_sum, board)
+                    running = board[carry + c] + up_to
+                    if has_sides:
+                        lost_sum = np.int64(hist[missing + c])
+                    total = multiply(np.float64(board[known_of + c] + lost_sum), unit[s])
+                    cuda.syncthreads()
+                    if thread == 0:
+                        board[carry + c] += more
+                    if 0.0 < right < whole:  # otherwise a child is empty
+                        own_part = multiply(np.float64(running), unit[s])
+                        x, y, z = step(x, y, z, own_part, total, right, whole)
+                    if has_sides and 0.0 < left < whole:
+                        own_part = multiply(np.float64(running + lost_sum), unit[s])
+                        u, v, w = step(u, v, w, own_part, total, left, whole)
+                if is_item:
+                    has_rows = rows >= min_rows and n_rows - rows >= min_rows
+                    if has_rows and part >= min_weight and weight - part >= min_weight:
+                        found = score_of(x, y, z, right, whole)
+                        if better(best_trimmed, best_key, trim(found), i):
+                            best_trimmed, best_score = trim(found), found
+                            best_key, best_part = i, part
+                if is_item and has_sides:
+                    rows, own_weight = rows + lost_rows, part + lost
+                    has_rows = rows >= min_rows and n_rows - rows >= min_rows
+                    if has_rows and own_weight >= min_weight and weight - own_weight >= min_weight:
+                        found = score_of(u, v, w, left, whole)
+                        if better(best_trimmed, best_key, trim(found), most + i):
+                            best_trimmed, best_score = trim(found), found
+                            best_key, best_part = most + i, part
+                chunk += n_threads
+            _, best_score, best_part = best_of_block(
+                best_trimmed, best_score, best_key, best_part, board
+            )
+            if thread == 0:
+                every = np.float64(known + lost)
+                told = branch_bits(np.float64(best_part), every)
+                told = told + branch_bits(np.float64(known - best_part), every)
+                told = told + branch_bits(np.float64(lost), every)
+                can_split = n_items + (1 if has_sides else 0) >= 2
+                out = pair * RATED_COLUMNS
+                rated[out + SCORE] = bits_of(best_score)
+                rated[out + BITS] = bits_of(told)
+                rated[out + IS_HEURISTIC] = 1 if can_split and not is_optimal else 0
+            cuda.syncthreads()
+            pair += np.int64(cuda.gridDim.x)
+
+    return rate_categories
+
+
+@function
+def occurs(hist, at, n_channels):
+    """Whether a code has any sums."""
+    found = False
+    for c in range(n_channels):
+        found = found or hist[at + c] != 0
+    return found
+
+
+@kernel
+def count_seen(
+    n_pairs, place, feature, hist, stride, offset, n_values, n_channels, n_known
+):  # fmt: skip
+    """How many values of the feature of each pair occur in its node, a block each."""
+    board = cuda.shared.array(BOARD, int64)
+    pair = np.int64(cuda.blockIdx.x)
+    while pair < n_pairs:
+        own = np.int64(feature[pair])
+        base = np.int64(place[pair]) * stride + offset[own] * n_channels
+        found, code = np.int64(0), np.int64(cuda.threadIdx.x)
+        while code < n_values[own]:
+            found += 1 if occurs(hist, base + code * n_channels, n_channels) else 0
+            code += np.int64(cuda.blockDim.x)
+        _, whole = block_scan(found, board)
+        if cuda.threadIdx.x == 0:
+            n_known[pair] = whole
+        pair += np.int64(cuda.gridDim.x)
+
+
+@kernel
+def gather_seen(
+    n_pairs, place, feature, hist, stride, offset, n_values, n_channels, first_entry, seen
+):  # fmt: skip
+    """The codes that occur in each pair, each with its sums; after them, the missing code.
+
+    The entries of a pair begin at `first_entry`.
+    """
+    board = cuda.shared.array(BOARD, int64)
+    thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    width = np.int64(1 + n_channels)
+    pair = np.int64(cuda.blockIdx.x)
+    while pair < n_pairs:
+        own = np.int64(feature[pair])
+        base = np.int64(place[pair]) * stride + offset[own] * n_channels
+        n_codes = np.int64(offset[own + 1] - offset[own])
+        entry, chunk = np.int64(first_entry[pair]), np.int64(0)
+        while chunk < n_codes:
+            code = chunk + thread
+            is_listed = np.int64(0)
+            at = base + code * n_channels
+            if code < n_codes and (code >= n_values[own] or occurs(hist, at, n_channels)):
+                is_listed = np.int64(1)
+            up_to, whole = block_scan(is_listed, board)
+            if is_listed > 0:
+                out = (entry + up_to - 1) * width
+                seen[out] = code
+                for c in range(n_channels):
+                    seen[out + 1 + c] = hist[at + c]
+            entry += whole
+            chunk += n_threads
+        pair += np.int64(cuda.gridDim.x)
