@@ -114,20 +114,20 @@ def make_rate_categories(source):
     def rate_categories(
         n_pairs, place, feature, hist, stride, offset, n_values, counts_missing, learns_side,
         min_category, is_classes, n_scored, counts_rows, n_channels, unit, min_rows, min_weight,
-        ridge, is_optimal, most, item_key, item_code, rated,
+        ridge, is_optimal, most_items, item_key, item_code, rated,
     ):  # fmt: skip
         """`rated` gets what is known of each pair.
 
-        Each block has room for `most` items, which are categories with rows enough, and the pool of
-        all others. `counts_missing` takes missing values for a category; `learns_side` gives them
-        the better child.
+        Each block has room for `most_items`: the categories with rows enough, and the pool of all
+        others. `counts_missing` takes missing values for a category; `learns_side` gives them the
+        better child.
         """
         thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
         board = cuda.shared.array(0, int64)
         known_of, pool_of = np.int64(BOARD), np.int64(BOARD) + n_channels
         carry = pool_of + n_channels
         first = 0 if is_classes else 1
-        room = np.int64(cuda.blockIdx.x) * most
+        room = np.int64(cuda.blockIdx.x) * most_items
         pair = np.int64(cuda.blockIdx.x)
         while pair < n_pairs:
             own = np.int64(feature[pair])
@@ -246,9 +246,9 @@ def make_rate_categories(source):
                     has_rows = rows >= min_rows and n_rows - rows >= min_rows
                     if has_rows and own_weight >= min_weight and weight - own_weight >= min_weight:
                         found = score_of(u, v, w, left, whole)
-                        if better(best_trimmed, best_key, trim(found), most + i):
+                        if better(best_trimmed, best_key, trim(found), most_items + i):
                             best_trimmed, best_score = trim(found), found
-                            best_key, best_part = most + i, part
+                            best_key, best_part = most_items + i, part
                 chunk += n_threads
             _, best_score, best_part = best_of_block(
                 best_trimmed, best_score, best_key, best_part, board

@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 CASES = all_cases()
 SUMMING = [case.name for case in CASES if case.name.startswith("sum_tiles")]
 SCORING = [
-    case.name for case in CASES if case.body.__name__.endswith(("_features", "rate_categories"))
+    case.name
+    for case in CASES
+    if case.body.__name__.endswith(("_features", "rate_categories", "attribute"))
 ]
 BOOSTING = [case.name for case in boosting()]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gputree.backends.attribution import Quadrature
 from gputree.backends.contract import (
     CategoryRates,
     CategoryRules,
@@ -24,6 +25,7 @@ from gputree.backends.contract import (
     Splits,
 )
 from gputree.backends.cpu.backend import CpuBackend
+from gputree.backends.cuda import attribution as cuda_attribution
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import categories as cuda_categories
 from gputree.backends.cuda import gradients as cuda_gradients
@@ -323,7 +325,19 @@ class CudaBackend(Defaults):
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
     ) -> HostArray:
-        return self._host.attribute(stack, table, owner, background)
+        plan = Quadrature.of(stack, owner)
+        if not cuda_attribution.can_attribute(self._launches, stack, plan):
+            return self._host.attribute(stack, table, owner, background)
+        check_outputs(stack, stack.n_outputs)
+        nodes, others = self._nodes(stack, table), None
+        if background is not None:
+            check_walk(stack, background)
+            others = self.hold([background.columns[at] for at in nodes[1].tolist()])
+        blocks = self._blocks(table, nodes[1], 8 * stack.n_outputs * (int(owner.max()) + 1))
+        found = cuda_attribution.attribute(
+            self._launches, stack, plan, owner, nodes, blocks, others
+        )
+        return found if background is None else found / background.n_rows
 
     # Helpers.
 

@@ -12,6 +12,7 @@ from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
 from gputree.kernels.cuda import (
+    attribution,
     binning,
     categories,
     gradients,
@@ -35,7 +36,10 @@ ARRAYS = {
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
     **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
     **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
-    **dict.fromkeys(("rated", "first_entry", "seen"), "i8"),
+    **dict.fromkeys(("rated", "first_entry", "seen", "first_edge", "n_points"), "i8"),
+    **dict.fromkeys(("edge", "slots"), "i4"),
+    **dict.fromkeys(("others", "point", "quadrature", "share", "node_value"), "f8"),
+    **dict.fromkeys(("path", "credited"), "f8"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -222,3 +226,6 @@ def others() -> Iterator[Case]:
             name = f"{verb} {value} {'categories' if has_categories else 'thresholds'}"
             kernel = make(has_categories, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})
+        name = f"attribute {value} {'categories' if has_categories else 'thresholds'}"
+        kernel = attribution.make_attribute(has_categories, STAY)
+        yield Case(name, kernel, TUNING.attribution_threads, arrays={"values": value})
