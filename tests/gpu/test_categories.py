@@ -17,7 +17,7 @@ from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
 from gputree.dtypes import SLOT
-from gputree.kernels.criteria import ENTROPY, GINI, POISSON, TWOING
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI, POISSON, TWOING
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from tests.gpu.conftest import no_races
 
@@ -43,10 +43,12 @@ def target_of(kind, seed=1):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, N_ROWS) * 0.5 if "weighted" in kind else None
     if "classes" in kind:
-        return class_target(rng.integers(0, 2, N_ROWS), 2, weight)
+        n_classes = 3 if "three" in kind else 2
+        return class_target(rng.integers(0, n_classes, N_ROWS), n_classes, weight)
     if "counts" in kind:
         return value_target(rng.poisson(0.7, (N_ROWS, 1)).astype(float), weight, is_counts=True)
-    return value_target(rng.integers(-2, 3, (N_ROWS, 1)) * 0.25, weight)
+    n_outputs = 2 if "two outputs" in kind else 1
+    return value_target(rng.integers(-2, 3, (N_ROWS, n_outputs)) * 0.25, weight)
 
 
 def tallied(backend, kind):
@@ -67,11 +69,26 @@ CASES = {
     "numbers, a pool": ("numbers", CategoryRules(GINI, 2, 1, min_category=6)),
     "weighted numbers, a ridge": ("weighted numbers", CategoryRules(GINI, 1, 9, ridge=7.5)),
     "counts": ("weighted counts", CategoryRules(POISSON, 4, 1)),
+    "three weighted classes": ("three weighted classes", CategoryRules(ENTROPY, 2, 1)),
+    "two outputs": ("two outputs", CategoryRules(GINI, 2, 1, min_category=4, ridge=0.5)),
+    "error": ("classes", CategoryRules(ERROR, 1, 1, missing="category")),
+    "by component": ("three classes", CategoryRules(GINI, 1, 1, method="principal")),
+    "a branch each": ("three weighted classes", CategoryRules(ENTROPY, 4, 3, is_multiway=True)),
+    "a branch each, error": (
+        "classes",
+        CategoryRules(ERROR, 1, 1, is_multiway=True, missing="category"),
+    ),
+    "a branch each, numbers": (
+        "weighted numbers",
+        CategoryRules(GINI, 1, 1, is_multiway=True, missing="known"),
+    ),
     "all are rare": ("classes", CategoryRules(GINI, 1, 1, min_category=10**6)),
 }
 
 
-@pytest.mark.quick("weighted classes", "numbers, a pool", "a ridge", "rare")
+@pytest.mark.quick(
+    "weighted classes", "numbers, a pool", "a ridge", "outputs", "a branch each, error", "rare"
+)
 @pytest.mark.parametrize("case", CASES)
 def test_categories_are_rated_as_numpy_does(monkeypatch, case):
     kind, rules = CASES[case]

@@ -10,7 +10,7 @@ import numpy as np
 
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
-from gputree.kernels.criteria import SOURCES
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI, SOURCES
 from gputree.kernels.cuda import (
     attribution,
     binning,
@@ -56,7 +56,7 @@ ARRAYS = {
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
     **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
-    "is_optimal": "b1",
+    **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
@@ -152,9 +152,15 @@ def groups() -> Iterator[Case]:
     for hist in ("i4", "i8"):
         arrays = {"hist": hist}
         for source in SOURCES:
-            kernel = categories.make_rate_categories(source)
-            name = f"rate_categories {source.__name__} {hist}"
-            yield Case(name, kernel, threads, (two_classes,), arrays)
+            for only_by_means in (True, False):
+                kernel = categories.make_rate_categories(source, only_by_means)
+                name = f"rate_categories {source.__name__} {hist}"
+                name += " by means" if only_by_means else ""
+                yield Case(name, kernel, threads, (two_classes,), arrays)
+        for source in (GINI, ENTROPY, ERROR):
+            kernel = categories.make_rate_branches(source.formulas, source.sums_by_branch)
+            name = f"rate_branches {source.formulas.__name__} {hist}"
+            yield Case(name, kernel, WARP, (8 * (categories.BOARD + 3),), arrays)
         yield Case(f"count_seen {hist}", categories.count_seen, threads, arrays=arrays)
         yield Case(f"gather_seen {hist}", categories.gather_seen, threads, arrays=arrays)
 
