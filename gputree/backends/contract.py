@@ -135,12 +135,18 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class CategorySplits:
-    """The best split of each pair."""
+class CategoryRates:
+    """What the best split of each pair of a node and a nominal feature is worth."""
 
     score: HostArray  # (pairs,) NO_SPLIT where none is admissible
     bits: HostArray  # (pairs,) weight times the bits that tell a row's branch, missing being one
     is_heuristic: HostArray  # (pairs,) whether a better split may have been missed
+
+
+@dataclass(frozen=True)
+class CategorySplits(CategoryRates):
+    """The best split of each pair, and what it is worth."""
+
     n_children: HostArray  # (pairs,)
     n_seen: HostArray  # (pairs,) entries of each
     slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
@@ -378,10 +384,21 @@ class Backend(Core, Protocol):
         """The same without codes that do not occur."""
         ...
 
+    def rate_categories(
+        self,
+        hist: Hist,
+        place: HostArray,
+        feature: HostArray,
+        rules: CategoryRules,
+        most_seen: HostArray,
+    ) -> CategoryRates:
+        """What splits of nominal features are worth; at most so many entries are `seen` of each."""
+        ...
+
     def split_categories(
-        self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
+        self, hist: Hist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        """The best splits of nominal features of nodes, as `backends.categories` finds them."""
+        """The best splits of nominal features by what was seen, as `backends.categories` tells."""
         ...
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:

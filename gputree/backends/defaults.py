@@ -6,6 +6,7 @@ by the array code that NumPy runs. The results are those of every other backend.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from gputree.backends.array.libraries import Library, NumpyLibrary
 from gputree.backends.array.rate import Rating
 from gputree.backends.categories import split_categories, tables_of
 from gputree.backends.contract import (
+    CategoryRates,
     CategoryRules,
     CategorySplits,
     Core,
@@ -38,7 +40,7 @@ from gputree.backends.contract import (
     Splits,
 )
 from gputree.backends.host_walk import host_walker
-from gputree.backends.seen import Seen, seen_of_cells
+from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits, Whole
 from gputree.data.bins import Bins
@@ -48,7 +50,7 @@ from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, class_target
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
-from gputree.runs import owners, spread_out
+from gputree.runs import owners, pieces, spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
@@ -138,11 +140,28 @@ class Defaults(Core):
         rating = Rating(_NUMPY, formulas.HOST, sums.bins, sums.channels, search)
         return rating.of_sums(sums.array)
 
+    def rate_categories(
+        self,
+        hist: Hist,
+        place: HostArray,
+        feature: HostArray,
+        rules: CategoryRules,
+        most_seen: HostArray,
+    ) -> CategoryRates:
+        # Sums of many nodes and categories are large, so they are looked at a few pairs at a time.
+        parts = []
+        for some in pieces(most_seen * hist.channels.n, CELLS_AT_ONCE):
+            seen = self.seen(hist, place[some], feature[some])
+            parts.append(self.split_categories(hist, seen, feature[some], rules))
+        names = [field.name for field in fields(CategoryRates)]
+        return CategoryRates(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        )
+
     def split_categories(
-        self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
+        self, hist: Hist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        tables = tables_of(hist.bins, self.seen(hist, place, feature), feature)
-        return split_categories(tables, hist.channels, rules)
+        return split_categories(tables_of(hist.bins, seen, feature), hist.channels, rules)
 
     # Boosting.
 

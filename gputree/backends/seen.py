@@ -29,6 +29,13 @@ class Seen:
     code: HostArray  # (entries,) OTHERS for values that do not occur
     cells: HostArray  # (entries, channels)
 
+    def of_pairs(self, is_in: HostArray) -> "Seen":
+        """What some of the pairs have seen."""
+        if is_in.all():
+            return self
+        own = np.repeat(is_in, self.n)
+        return Seen(self.n[is_in], self.code[own], self.cells[own])
+
     @classmethod
     def joined(cls, several: Sequence["Seen"]) -> "Seen":
         """Some pairs after others."""

@@ -13,7 +13,6 @@ from gputree.backends.contract import (
     NO_SPLIT,
     Backend,
     CategoryRules,
-    CategorySplits,
     Hist,
     Rates,
     Search,
@@ -30,10 +29,9 @@ from gputree.growth.constraints import MeanConstraints, NodeConstraints
 from gputree.growth.gaps import rate_with_gaps, tight_features
 from gputree.growth.random_splits import RandomSearch, RandomSplits
 from gputree.growth.ratio import Rated, RatioRules, choose_by_ratio
-from gputree.runs import begins, first_largest, owners, pieces
+from gputree.runs import begins, first_largest, owners
 from gputree.sampling import drawn_features
 
-CELLS_AT_ONCE = 2**20  # sums of categories that are looked at together
 # So few categories have few groups to choose from, which need no more proof than thresholds.
 FEW_CATEGORIES = 4
 
@@ -287,17 +285,15 @@ class Seeker:
         bits: HostArray,
         is_heuristic: HostArray,
     ) -> None:
-        """Rate wanted pairs of a node and a nominal feature.
-
-        Sums of many nodes and categories are large, so they are looked at a few pairs at a time.
-        """
-        place, at = np.nonzero(is_wanted)
-        n_seen = np.minimum(self.bins.n_codes[self.nominal[at]], most_seen[place])
-        for own in pieces(n_seen * self.channels.n, CELLS_AT_ONCE):
-            some = place[own], at[own]
-            splits = self._split_categories(hist, some[0], self.nominal[some[1]])
-            score[some], bits[some] = splits.score, splits.bits
-            is_heuristic[some] = splits.is_heuristic
+        """Rate wanted pairs of a node and a nominal feature."""
+        for rules, is_alike in self.alike:
+            pair = np.nonzero(is_wanted & is_alike[self.nominal])
+            if len(pair[0]):
+                place, feature = pair[0], self.nominal[pair[1]]
+                n_seen = np.minimum(self.bins.n_codes[feature], most_seen[place])
+                rates = self.backend.rate_categories(hist, place, feature, rules, n_seen)
+                score[pair], bits[pair] = rates.score, rates.bits
+                is_heuristic[pair] = rates.is_heuristic
 
     def _most_seen(self, sums: HostArray) -> HostArray:
         """The most entries that nodes have of what they have seen: no more codes than rows."""
@@ -318,17 +314,16 @@ class Seeker:
             may |= self.bins.n_codes > self.bins.n_values
         return np.asarray(may[:, self.nominal] | self.categories.is_multiway)
 
-    def _split_categories(self, hist: Hist, place: HostArray, feature: HostArray) -> CategorySplits:
-        """The best splits of pairs of a node and a nominal feature."""
-        parts = []
+    def _split_categories(
+        self, hist: Hist, seen: Seen, feature: HostArray, slot: HostArray, n_children: HostArray
+    ) -> None:
+        """Tell where splits of nominal features send what nodes have seen of these."""
         for rules, is_alike in self.alike:
             is_in = is_alike[feature]
-            if is_in.all():
-                return self.backend.split_categories(hist, place, feature, rules)
             if is_in.any():
-                found = self.backend.split_categories(hist, place[is_in], feature[is_in], rules)
-                parts.append((is_in, found))
-        return _put_together(parts)
+                own = seen.of_pairs(is_in)
+                found = self.backend.split_categories(hist, own, feature[is_in], rules)
+                n_children[is_in], slot[np.repeat(is_in, seen.n)] = found.n_children, found.slot
 
     def _tables(self, hist: Hist, place: HostArray, splits: Splits) -> TableSplits:
         """The tables of some nodes, by what they split; tells these where missing values go."""
@@ -339,11 +334,7 @@ class Seeker:
         last = np.cumsum(seen.n) - 1
         slot[last[has_missing]] = STAY
         n_children = np.full(len(place), 2)
-        of_categories = ~self.is_ordered[feature]
-        if of_categories.any():
-            found = self._split_categories(hist, place[of_categories], feature[of_categories])
-            n_children[of_categories] = found.n_children
-            slot[np.repeat(of_categories, seen.n)] = found.slot
+        self._split_categories(hist, seen, feature, slot, n_children)
         if self.is_rated and not self.lets_stay:
             slot = self._to_largest(slot, n_children, seen, has_missing)
         splits.missing_slot[place] = np.where(has_missing, slot[last], STAY)
@@ -394,18 +385,6 @@ def alike(
         found[rules] = found.get(rules, False) | ((few == is_few) & (whole == is_whole))
     nominal = [(rules, own & bins.is_nominal) for rules, own in found.items()]
     return [(rules, own) for rules, own in nominal if own.any()]
-
-
-def _put_together(parts: list[tuple[HostArray, CategorySplits]]) -> CategorySplits:
-    """The splits of all pairs from those of some; a part comes with which pairs it has."""
-    whole: dict[str, HostArray] = {}
-    for name in ("score", "bits", "is_heuristic", "n_children", "n_seen", "slot"):
-        values = [getattr(splits, name) for _, splits in parts]
-        joined = np.empty(sum(map(len, values)), values[0].dtype)
-        for (is_in, _), value in zip(parts, values, strict=True):
-            joined[np.repeat(is_in, whole["n_seen"]) if name == "slot" else is_in] = value
-        whole[name] = joined
-    return CategorySplits(**whole)
 
 
 def _lists_of(place: HostArray, is_in: HostArray, seen: Seen, slot: HostArray) -> CategoryLists:

@@ -22,6 +22,7 @@ __all__ = [
     "WARP",
     "ballot",
     "bits_of",
+    "block_scan",
     "cuda",
     "float_of",
     "formulas",
@@ -79,8 +80,8 @@ if SIMULATED:
         """A function called by kernels."""
         return body
 
-    def _exchange(value):
-        """The values of all threads of the caller's warp, and the caller's place among them."""
+    def _meet(value):
+        """The values of all threads of the caller's block, and the caller's number."""
         thread = threading.current_thread()
         number = thread.threadIdx.x
         # The next exchange of the block has a board of its own: one barrier is enough.
@@ -89,8 +90,21 @@ if SIMULATED:
         board = boards.setdefault((tuple(thread.blockIdx), thread.turn), {})
         board[number] = value
         thread.syncthreads()
+        return board, number
+
+    def _exchange(value):
+        """The values of all threads of the caller's warp, and the caller's place among them."""
+        board, number = _meet(value)
         first = number - number % WARP
         return [board[first + lane] for lane in range(WARP)], number % WARP
+
+    def block_scan(value, board):
+        """The sum of the values of this thread of a block and those below it, and that of all.
+
+        `board` is shared memory with a word for each warp.
+        """
+        values, number = _meet(value)
+        return sum(values[i] for i in range(number + 1)), sum(values.values())
 
     def scan(value):
         """The sum of the values of this lane and those below it."""
@@ -205,6 +219,28 @@ else:
             value += cuda.shfl_xor_sync(EVERY_LANE, value, distance)
             distance *= 2
         return value
+
+    @function
+    def block_scan(value, board):
+        """The sum of the values of this thread of a block and those below it, and that of all.
+
+        `board` is shared memory with a word for each warp.
+        """
+        thread, n_warps = cuda.threadIdx.x, cuda.blockDim.x // WARP
+        warp = thread // WARP
+        own = scan(value)
+        if thread % WARP == WARP - 1:
+            board[warp] = own
+        cuda.syncthreads()
+        of_warps = scan(board[thread] if thread < n_warps else np.int64(0))
+        cuda.syncthreads()
+        if thread < n_warps:
+            board[thread] = of_warps
+        cuda.syncthreads()
+        below = board[warp - 1] if warp > 0 else np.int64(0)
+        whole = board[n_warps - 1]
+        cuda.syncthreads()
+        return below + own, whole
 
     @function
     def other_lane(value, distance):

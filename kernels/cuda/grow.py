@@ -13,13 +13,13 @@ from gputree.kernels.cuda import histogram, route, split
 from gputree.kernels.cuda.gpu import (
     WARP,
     bits_of,
+    block_scan,
     cuda,
     float_of,
     formulas,
     function,
     kernel,
     mixed,
-    scan,
 )
 from gputree.kernels.cuda.split import weight_at
 
@@ -31,26 +31,6 @@ SUMS = SPLIT + split.LEFT
 # cut, how many children are searched next, how many rows those have, how many nodes are tallied for
 # that, and into how many large and small tiles the rows of these are cut.
 N_SPLIT, N_TILES, N_NEXT, NEXT_ROWS, N_TALLIED, N_LARGE, N_SMALL, N_COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
-
-
-@function
-def block_scan(value, board):
-    """The sum of the values of this thread of a block and those below it, and the sum of all."""
-    thread, n_warps = cuda.threadIdx.x, cuda.blockDim.x // WARP
-    warp = thread // WARP
-    own = scan(value)
-    if thread % WARP == WARP - 1:
-        board[warp] = own
-    cuda.syncthreads()
-    of_warps = scan(board[thread] if thread < n_warps else np.int64(0))
-    cuda.syncthreads()
-    if thread < n_warps:
-        board[thread] = of_warps
-    cuda.syncthreads()
-    below = board[warp - 1] if warp > 0 else np.int64(0)
-    whole = board[n_warps - 1]
-    cuda.syncthreads()
-    return below + own, whole
 
 
 @function

@@ -22,7 +22,11 @@ from tests.gpu.compiled.occupancy import LIMITS, occupancy
 ROOT = Path(__file__).parents[2]
 CASES = all_cases()
 SUMMING = [case.name for case in CASES if case.name.startswith("sum_tiles")]
-SCORING = [case.name for case in CASES if case.body.__name__.endswith("_features")]
+SCORING = [
+    case.name
+    for case in CASES
+    if case.body.__name__.endswith(("_features", "rate_categories", "rate_branches", "attribute"))
+]
 BOOSTING = [case.name for case in boosting()]
 
 every_architecture = pytest.mark.parametrize("architecture", toolchain.ARCHITECTURES)

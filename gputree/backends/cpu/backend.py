@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.categories import CategoryTables, tables_of
+from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
     CategoryRules,
     CategorySplits,
@@ -294,16 +294,10 @@ class CpuBackend(Defaults):
         return cpu_rate.seen(self._workers, hist, place, feature)
 
     def split_categories(
-        self, hist: CpuHist, place: HostArray, feature: HostArray, rules: CategoryRules
+        self, hist: CpuHist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        tables = tables_of(hist.rows.bins, self.seen(hist, place, feature), feature)
-        return self.split_tables(tables, hist.rows.target.channels, rules)
-
-    def split_tables(
-        self, tables: CategoryTables, channels: Channels, rules: CategoryRules
-    ) -> CategorySplits:
-        """The same of sums that another backend has made."""
-        return cpu_categories.split(self._workers, tables, channels, rules)
+        tables = tables_of(hist.bins, seen, feature)
+        return cpu_categories.split(self._workers, tables, hist.channels, rules)
 
     def span(self, rows: CpuRows, nodes: HostArray) -> HostArray:
         point = rows.target.point

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gputree.backends.categories import tables_of
+from gputree.backends.attribution import Quadrature
 from gputree.backends.contract import (
+    CategoryRates,
     CategoryRules,
     CategorySplits,
     Moves,
@@ -24,7 +25,9 @@ from gputree.backends.contract import (
     Splits,
 )
 from gputree.backends.cpu.backend import CpuBackend
+from gputree.backends.cuda import attribution as cuda_attribution
 from gputree.backends.cuda import binning as cuda_binning
+from gputree.backends.cuda import categories as cuda_categories
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
@@ -40,6 +43,7 @@ from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.row_lists import at_roots, dispersed_lists
+from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
 from gputree.backends.whole import Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
@@ -199,11 +203,23 @@ class CudaBackend(Defaults):
             return super().best_splits(hist, search)
         return cuda_split.best_splits(self._launches, hist, search)
 
+    def rate_categories(
+        self,
+        hist: CudaHist,
+        place: HostArray,
+        feature: HostArray,
+        rules: CategoryRules,
+        most_seen: HostArray,
+    ) -> CategoryRates:
+        if not cuda_categories.can_rate(hist.channels, rules):
+            return super().rate_categories(hist, place, feature, rules, most_seen)
+        return cuda_categories.rate(self._launches, hist, place, feature, rules)
+
     def split_categories(
-        self, hist: CudaHist, place: HostArray, feature: HostArray, rules: CategoryRules
+        self, hist: CudaHist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
-        tables = tables_of(hist.bins, self.seen(hist, place, feature), feature)
-        return self._host.split_tables(tables, hist.channels, rules)
+        # Those of the winners: what they have seen is on the host anyway, for their tables.
+        return self._host.split_categories(hist, seen, feature, rules)
 
     def rate(self, hist: CudaHist, search: Search) -> Rates:
         if not cuda_split.can_search(self._launches, hist.channels, search):
@@ -220,6 +236,9 @@ class CudaBackend(Defaults):
         first = (place * bins.width + bins.offset[feature]) * n_channels
         found = self._launches.picked(hist.sums, first, bins.n_codes[feature] * n_channels)
         return found.reshape(-1, n_channels).astype(np.int64)
+
+    def seen(self, hist: CudaHist, place: HostArray, feature: HostArray) -> Seen:
+        return cuda_categories.seen(self._launches, hist, place, feature)
 
     def span(self, rows: CudaRows, nodes: HostArray) -> HostArray:
         n_outputs, key = rows.target.channels.n_scored, span_keys(self._launches, rows)
@@ -306,7 +325,19 @@ class CudaBackend(Defaults):
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
     ) -> HostArray:
-        return self._host.attribute(stack, table, owner, background)
+        plan = Quadrature.of(stack, owner)
+        if not cuda_attribution.can_attribute(self._launches, stack, plan):
+            return self._host.attribute(stack, table, owner, background)
+        check_outputs(stack, stack.n_outputs)
+        nodes, others = self._nodes(stack, table), None
+        if background is not None:
+            check_walk(stack, background)
+            others = self.hold([background.columns[at] for at in nodes[1].tolist()])
+        blocks = self._blocks(table, nodes[1], 8 * stack.n_outputs * (int(owner.max()) + 1))
+        found = cuda_attribution.attribute(
+            self._launches, stack, plan, owner, nodes, blocks, others
+        )
+        return found if background is None else found / background.n_rows
 
     # Helpers.
 

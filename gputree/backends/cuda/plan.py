@@ -30,15 +30,18 @@ class Tuning:
     grow_threads: int = 1024  # of the one block that decides on all nodes of a level
     gradient_threads: int = 256
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
+    category_threads: int = 128  # of the block that divides the categories of a node
+    attribution_threads: int = 128
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
         assert self.route_rows % self.route_threads == 0 == self.route_threads % WARP
-        assert self.gradient_threads % WARP == 0
+        assert self.gradient_threads % WARP == 0 == self.category_threads % WARP
+        assert self.attribution_threads % WARP == 0
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3)
+SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3, WARP, WARP)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 

@@ -10,8 +10,18 @@ import numpy as np
 
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
-from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import binning, gradients, grow, histogram, predict, route, split
+from gputree.kernels.criteria import ENTROPY, ERROR, GINI, SOURCES
+from gputree.kernels.cuda import (
+    attribution,
+    binning,
+    categories,
+    gradients,
+    grow,
+    histogram,
+    predict,
+    route,
+    split,
+)
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -25,7 +35,11 @@ ARRAYS = {
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
     **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
-    **dict.fromkeys(("place_of", "tallied"), "i4"),
+    **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
+    **dict.fromkeys(("rated", "first_entry", "seen", "first_edge", "n_points"), "i8"),
+    **dict.fromkeys(("edge", "slots"), "i4"),
+    **dict.fromkeys(("others", "point", "quadrature", "share", "node_value"), "f8"),
+    **dict.fromkeys(("path", "credited"), "f8"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -35,13 +49,14 @@ ARRAYS = {
     **dict.fromkeys(("words", "longer", "flags"), "u4"),
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
-    **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
+    **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold", "item_key"), "f8"),
     **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
-    **dict.fromkeys(("derives", "goes_deeper"), "b1"),
+    **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
+    **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
@@ -85,6 +100,7 @@ def all_cases() -> list[Case]:
         *sums(),
         *scatters(),
         *splits(),
+        *groups(),
         *routes(),
         *boosting(),
         *codings(),
@@ -128,6 +144,25 @@ def splits() -> Iterator[Case]:
                 yield Case(name, make(source), threads, (two_classes,), arrays)
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
+
+
+def groups() -> Iterator[Case]:
+    threads = TUNING.category_threads
+    two_classes = 8 * (categories.BOARD + categories.SUMS * 2)
+    for hist in ("i4", "i8"):
+        arrays = {"hist": hist}
+        for source in SOURCES:
+            for only_by_means in (True, False):
+                kernel = categories.make_rate_categories(source, only_by_means)
+                name = f"rate_categories {source.__name__} {hist}"
+                name += " by means" if only_by_means else ""
+                yield Case(name, kernel, threads, (two_classes,), arrays)
+        for source in (GINI, ENTROPY, ERROR):
+            kernel = categories.make_rate_branches(source.formulas, source.sums_by_branch)
+            name = f"rate_branches {source.formulas.__name__} {hist}"
+            yield Case(name, kernel, WARP, (8 * (categories.BOARD + 3),), arrays)
+        yield Case(f"count_seen {hist}", categories.count_seen, threads, arrays=arrays)
+        yield Case(f"gather_seen {hist}", categories.gather_seen, threads, arrays=arrays)
 
 
 def routes() -> Iterator[Case]:
@@ -197,3 +232,6 @@ def others() -> Iterator[Case]:
             name = f"{verb} {value} {'categories' if has_categories else 'thresholds'}"
             kernel = make(has_categories, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})
+        name = f"attribute {value} {'categories' if has_categories else 'thresholds'}"
+        kernel = attribution.make_attribute(has_categories, STAY)
+        yield Case(name, kernel, TUNING.attribution_threads, arrays={"values": value})
