@@ -45,7 +45,7 @@ from gputree.backends.whole import Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
-from gputree.data.table import Column, Table
+from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, Target
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 from gputree.errors import OutOfMemory
@@ -112,7 +112,7 @@ class CudaBackend(Defaults):
         return cuda_binning.reserve(self._device, n_features, n_rows, most_codes)
 
     def hold(self, columns: Sequence[Column]) -> CudaValues:
-        return cuda_binning.hold(self._device, columns)
+        return cuda_binning.hold(self._launches, columns)
 
     def count_missing(self, values: CudaValues) -> HostArray:
         return cuda_binning.count_missing(self._launches, values)
@@ -338,18 +338,23 @@ class CudaBackend(Defaults):
 
         `n_bytes` is what the answer of a row takes.
         """
-        columns = [table.columns[at] for at in used.tolist()]
         free, n_rows = self._device.free_bytes(), table.n_rows
-        row_bytes = 8 * len(columns) + n_bytes
+        row_bytes = 8 * len(used) + n_bytes
         most = n_rows if free is None else free // (2 * row_bytes)
         if free is not None and most < min(n_rows, LEAST_ROWS):
             raise OutOfMemory(
                 f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
                 f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
             )
-        if most >= n_rows:
-            yield self.hold(columns)
-            return
         for first in range(0, n_rows, most):
-            rows = slice(first, first + most)
-            yield self.hold([replace(column, values=column.values[rows]) for column in columns])
+            yield self._held(table, used, slice(first, first + most))
+
+    def _held(self, table: Table, used: HostArray, rows: slice) -> CudaValues:
+        """Some columns of some rows."""
+        matrix = whole_matrix(table.columns)
+        if matrix is not None:
+            found = cuda_binning.hold_rows(self._launches, matrix[rows], used)
+            if found is not None:
+                return found
+        columns = (table.columns[at] for at in used.tolist())
+        return self.hold([replace(column, values=column.values[rows]) for column in columns])

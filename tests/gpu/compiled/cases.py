@@ -24,7 +24,7 @@ ARRAYS = {
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
-    **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
+    **dict.fromkeys(("large", "small", "first_tallied", "place", "seen"), "i8"),
     **dict.fromkeys(("place_of", "tallied"), "i4"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
@@ -142,7 +142,7 @@ def routes() -> Iterator[Case]:
     add_up = route.make_add_up(TUNING.add_up_threads)
     yield Case("add_up", add_up, TUNING.add_up_threads)
     yield Case("move_rows", route.make_move(TUNING.route_rows), threads)
-    for kind in ("i4", "i8"):
+    for kind in ("i4", "i8", "f4", "f8"):
         arrays = {"source": kind, "picked": kind}
         yield Case(f"pick {kind}", route.pick, threads, arrays=arrays)
     yield Case("copy_rows", route.copy_rows, TUNING.threads)
@@ -176,10 +176,15 @@ def boosting() -> Iterator[Case]:
 
 
 def codings() -> Iterator[Case]:
-    counting = {"count": binning.count, "count_fine": binning.count_fine, "gather": binning.gather}
+    names = "count", "count_fine", "gather", "list_distinct"
+    counting = {name: getattr(binning, name) for name in names}
     for (name, kernel), value, amount in product(counting.items(), ("f4", "f8"), ("i4", "i8")):
         arrays = {"values": value, "members": value, "weight": amount, "counts": amount}
         yield Case(f"{name} {value} {amount}", kernel, TUNING.threads, arrays=arrays)
+    for value in ("f4", "f8"):
+        arrays = {"source": value, "values": value}
+        kernel = binning.make_turn(value == "f8")
+        yield Case(f"turn {value}", kernel, TUNING.route_threads, arrays=arrays)
     for bits, value in product((8, 16), ("f4", "f8")):
         arrays = {"values": value, "cut": value, "by_column": f"u{bits // 8}"}
         name = f"encode {bits}-bit {value}"
