@@ -43,7 +43,7 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import HostArray
+from gputree.dtypes import Array, HostArray
 from gputree.kernels.criteria import Criterion
 from gputree.kernels.losses import Loss
 from gputree.runs import spread_out
@@ -284,6 +284,7 @@ class Backend(Core, Protocol):
 
     grows_whole: bool  # whether `grow_whole` is worth asking
     boosts: bool  # whether `boost` is
+    answers_there: bool  # whether `answer` is
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
 
@@ -456,6 +457,22 @@ class Backend(Core, Protocol):
 
         The values of the nodes where a row ends are added one by one in the order of the trees, so
         that the bits of the sum do not depend on who adds.
+        """
+        ...
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        """The sums of `sum_leaves` over `divisor`, (rows, outputs), made and left where X is.
+
+        With labels, numbers: that of each row's largest output, (rows,), the first of several; of
+        one output, the second label above 0 and else the first. None where X is on the host, or not
+        one array.
         """
         ...
 

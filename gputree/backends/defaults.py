@@ -59,7 +59,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = False
+    grows_whole = boosts = answers_there = False
     shares_frontiers = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
@@ -235,6 +235,16 @@ class Defaults(Core):
                 own = total[rows, first : first + width]
                 total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
         return self._lib.to_host(total)
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        return None
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None

@@ -17,7 +17,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import read_target
 from gputree.formulas import LOSSES as FORMULAS
-from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
+from gputree.kernels.losses import FOR_VALUES, IDENTITY, SQUARED, Link, Loss
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -199,7 +199,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Array:
         """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
-        return like(X, self._answer(self._raw(X)))
+        found = self._there(X) if self._link() is IDENTITY else None
+        return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The predictions after one, two, ... rounds."""

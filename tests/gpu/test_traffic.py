@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gputree import RandomForestClassifier
 from gputree.backends import registry
+from gputree.backends.cuda import backend as cuda_backend
 from gputree.backends.cuda import binning
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice
@@ -13,6 +15,7 @@ from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.data import cuts
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
+from gputree.tree.stack import Stack
 
 N_ROWS = 40
 
@@ -73,6 +76,40 @@ def test_a_matrix_arrives_column_by_column(layout, dtype):
         assert some is None
     else:
         assert some.values.copy_to_host().tobytes() == X.T[used].tobytes()
+
+
+# On the device
+
+
+class Beside(NumbaDevice):
+    """Takes matrices of NumPy for those of a user on the device, which test_host_side has."""
+
+    def has(self, array):
+        return isinstance(array, np.ndarray)
+
+    def give(self, array, shape, dtype):
+        return self.download(array).astype(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("free", [None, 3_000])  # bytes: all rows at once, or some at a time
+def test_answers_are_made_where_the_table_is(monkeypatch, free):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 9, (40, 5)).astype(np.float32), rng.integers(0, 3, 40) * 10
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0, backend="numpy").fit(X, y)
+    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 8)
+    monkeypatch.setattr(Beside, "free_bytes", lambda device: free)
+    backend, table, stack = CudaBackend(Beside()), read_table(X), forest._stack()
+    mean = backend.answer(stack, table, np.zeros(3), 3.0, None)
+    assert mean.tobytes() == forest.predict_proba(X).tobytes()
+    largest = backend.answer(stack, table, np.zeros(3), 3.0, forest.classes_)
+    assert largest.tobytes() == forest.predict(X).tobytes()
+    tree, start = stack.trees[0], np.array([-0.0])
+    ramp = Stack.of([tree], [np.linspace(-0.0, -1.0, tree.n_nodes)])
+    right = backend.sum_leaves(ramp, table, start)
+    assert backend.answer(ramp, table, start, 1.0, None).tobytes() == right.tobytes()
+    assert len(np.unique(right)) > 2
+    signs = backend.answer(ramp, table, start + 0.5, 1.0, np.array([3, 4]))
+    assert signs.tolist() == np.where(right[:, 0] + 0.5 > 0, 4, 3).tolist()
 
 
 # To the host

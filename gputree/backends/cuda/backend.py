@@ -65,7 +65,7 @@ class CudaBackend(Defaults):
     """Trees by CUDA kernels."""
 
     name = "cuda"
-    grows_whole = True
+    grows_whole = answers_there = True
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC, n_threads: int = 1) -> None:
         self._device = device
@@ -289,19 +289,38 @@ class CudaBackend(Defaults):
         return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
-        check_outputs(stack, len(start))
-        has_categories, used, nodes = self._nodes(stack, table)
-        kernel, found = make_sum_leaves(has_categories, STAY), []
-        value, column, initial = self._device.pack(
-            stack.value, stack.column, np.asarray(start, np.float64)
-        )
-        payload = stack.width, value, column, stack.n_outputs, initial
-        for held in self._blocks(table, used, 8 * stack.n_outputs):
-            total = self._device.empty(stack.n_outputs * held.n_rows, np.float64)
-            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
-            self._launches.over(kernel, held.n_rows, *args)
-            found.append(self._device.download(total).reshape(stack.n_outputs, held.n_rows))
+        found = [
+            self._device.download(total).reshape(stack.n_outputs, n_rows)
+            for n_rows, total in self._sums(stack, table, start, 8 * stack.n_outputs)
+        ]
         return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        matrix = whole_matrix(table.columns)
+        if matrix is None or not self._device.has(matrix):
+            return None
+        n_outputs = stack.n_outputs
+        n_each = n_outputs if label is None else 1
+        found = self._device.empty(n_each * table.n_rows, np.float64)
+        labels = [] if label is None else self._device.pack(label.astype(np.float64))
+        first = 0
+        # The sums of a block, and what they are in the end.
+        for n_rows, total in self._sums(stack, table, start, 8 * (n_outputs + n_each)):
+            own = found[first * n_each : (first + n_rows) * n_each]
+            kernel = predict.divide_sums if label is None else predict.name_largest
+            args = n_outputs, n_rows, total, divisor, *labels, own
+            self._launches.over(kernel, len(own), *args)
+            first += n_rows
+        if label is not None:
+            return self._device.give(found, (table.n_rows,), label.dtype)
+        return self._device.give(found, (table.n_rows, n_outputs), np.float64)
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
@@ -314,6 +333,26 @@ class CudaBackend(Defaults):
     def _host(self) -> CpuBackend:
         """Whoever computes what there are no kernels for."""
         return CpuBackend(self._n_threads)
+
+    def _sums(
+        self, stack: Stack, table: Table, start: HostArray, n_bytes: int
+    ) -> Iterator[tuple[int, Array]]:
+        """What leaves add up to, (outputs, rows), for blocks of so many rows.
+
+        `n_bytes` is what a row takes beside its values.
+        """
+        check_outputs(stack, len(start))
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, n_outputs = make_sum_leaves(has_categories, STAY), stack.n_outputs
+        value, column, initial = self._device.pack(
+            stack.value, stack.column, np.asarray(start, np.float64)
+        )
+        payload = stack.width, value, column, n_outputs, initial
+        for held in self._blocks(table, used, n_bytes):
+            total = self._device.empty(n_outputs * held.n_rows, np.float64)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
+            self._launches.over(kernel, held.n_rows, *args)
+            yield held.n_rows, total
 
     def _nodes(self, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:
         """Whether categories are tested, the columns that are, and the trees on the device."""

@@ -84,8 +84,21 @@ class CupyDevice:
                     self._fill(part.data.ptr, bytes_of(np.ascontiguousarray(host)))
         return out
 
+    def has(self, array: Array) -> bool:
+        return cuda_number(array) == self._device.id
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        # Memory of the user's stream: what he frees there is not written here while he reads it.
+        with self._device:
+            own = cupy.empty(array.size, dtype)
+            self.follow({self._device.id})
+            with self._stream:
+                own[...] = array
+            cupy.cuda.get_current_stream().wait_event(self._stream.record())
+        return own.reshape(shape)
+
     def lying(self, matrix: Array) -> Lying | None:
-        if cuda_number(matrix) != self._device.id:
+        if not self.has(matrix):
             return None
         self.follow({self._device.id})
         with self._device, self._stream:

@@ -66,6 +66,14 @@ class Device(Protocol):
         """Columns of the host or of any device, one after another."""
         ...
 
+    def has(self, array: Array) -> bool:
+        """Whether an array of the user is on this device."""
+        ...
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """A copy for the user, who may work with it at once."""
+        ...
+
     def lying(self, matrix: Array) -> "Lying | None":
         """The memory of a matrix that lies row by row on this device; None for any other."""
         ...
@@ -157,6 +165,12 @@ class NumbaDevice:
             for column in columns
         ]
         return self.upload(np.stack(host).astype(dtype))
+
+    def has(self, array: Array) -> bool:
+        return False  # users have none of these
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        raise NotImplementedError("what is on the host gets an answer there")
 
     def lying(self, matrix: Array) -> Lying | None:
         return None

@@ -36,14 +36,14 @@ ARRAYS = {
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold"), "f8"),
-    **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
+    **dict.fromkeys(("leaf_value", "initial", "total", "answer"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
     **dict.fromkeys(("derives", "goes_deeper"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
-    **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
+    **dict.fromkeys(("gradient_scale", "hessian_scale", "divisor"), "f8"),
 }
 
 # What a row adds: a one to the sums of its class; limbs of weight and targets, and a one; the same
@@ -202,3 +202,5 @@ def others() -> Iterator[Case]:
             name = f"{verb} {value} {'categories' if has_categories else 'thresholds'}"
             kernel = make(has_categories, STAY)
             yield Case(name, kernel, TUNING.threads, arrays={"values": value})
+    yield Case("divide_sums", predict.divide_sums, TUNING.threads)
+    yield Case("name_largest", predict.name_largest, TUNING.threads, arrays={"label": "f8"})
