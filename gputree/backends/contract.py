@@ -36,6 +36,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.moves import Detours as Detours
+from gputree.backends.moves import Moves as Moves
+from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
@@ -46,7 +49,6 @@ from gputree.data.target import Channels, Target
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.criteria import Criterion
 from gputree.kernels.losses import Loss
-from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
@@ -144,33 +146,6 @@ class CategorySplits:
     n_children: HostArray  # (pairs,)
     n_seen: HostArray  # (pairs,) entries of each
     slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Rows of `node[i]` go to `first_child[i] + table[start[i] + code]`, or stay."""
-
-    node: HostArray  # (moves,)
-    feature: HostArray  # (moves,)
-    first_child: HostArray  # (moves,)
-    n_children: HostArray  # (moves,)
-    start: HostArray  # (moves,) where the node's part of the table begins
-    table: HostArray  # (codes of the tested features,) slots
-    n_rows: HostArray | None = None  # (children, move by move) rows of each, where that is known
-
-    @property
-    def children(self) -> HostArray:
-        """The children, move by move."""
-        return spread_out(self.first_child, self.n_children)
-
-
-@dataclass(frozen=True)
-class Siblings:
-    """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
-
-    node: HostArray  # (nodes,)
-    built: HostArray  # (nodes,) place among the tallied nodes: the node's own, or its sibling's
-    parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
 
 
 class Core(Protocol):
@@ -383,6 +358,15 @@ class Backend(Core, Protocol):
         self, hist: Hist, place: HostArray, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
         """The best splits of nominal features of nodes, as `backends.categories` finds them."""
+        ...
+
+    def detour(
+        self, rows: Rows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[Rows, HostArray]:
+        """Send rows on that have stayed at the nodes of `moves`, which have two children each.
+
+        Also the sums of those that have gone to each child, (moves, 2, channels).
+        """
         ...
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
@@ -220,6 +221,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Array:
         """The most probable class; the first in `classes_` if several are."""
+        check_is_fitted(self)
         found = self._there(X, self.classes_)
         return like(X, self._labels(self._raw(X)) if found is None else found)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.boosting.init import amounts, check_init
 from gputree.boosting.losses import Named, for_numbers
@@ -199,6 +200,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Array:
         """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
+        check_is_fitted(self)
         found = self._there(X) if self._link() is IDENTITY else None
         return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
 

@@ -274,6 +274,7 @@ class AveragingClassifier(ClassifierMixin, Averaging):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest mean share; the first in `classes_` if several have it."""
+        check_is_fitted(self)
         return like(X, self._mean(X, self.classes_))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:

@@ -16,6 +16,7 @@ from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
     CategoryRules,
     CategorySplits,
+    Detours,
     Moves,
     Rates,
     Result,
@@ -25,6 +26,7 @@ from gputree.backends.contract import (
 )
 from gputree.backends.cpu.backend import CpuBackend
 from gputree.backends.cuda import binning as cuda_binning
+from gputree.backends.cuda import detours as cuda_detours
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
@@ -234,6 +236,11 @@ class CudaBackend(Defaults):
 
     def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
         return cuda_route.routed(self._launches, rows, moves)
+
+    def detour(
+        self, rows: CudaRows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[CudaRows, HostArray]:
+        return cuda_detours.detoured(self._launches, rows, moves, detours)
 
     def rows_at(self, rows: CudaRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
         n_rows = rows.n_rows[nodes]

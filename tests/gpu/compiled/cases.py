@@ -24,6 +24,7 @@ ARRAYS = {
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
+    **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
     **dict.fromkeys(("large", "small", "first_tallied", "place", "seen"), "i8"),
     **dict.fromkeys(("place_of", "tallied"), "i4"),
     "draw_key": "u8",
@@ -138,6 +139,8 @@ def routes() -> Iterator[Case]:
         kernel = route.make_choose(TUNING.route_rows, by_threshold=True)
         yield Case(f"choose by threshold {code}", kernel, threads, arrays={"code": code})
         yield Case(f"count_ways {code}", route.count_ways, threads, arrays={"code": code})
+        arrays = {"code": code, "n_values": "i8", "way": "u4"}
+        yield Case(f"detour {code}", route.make_detour(STAY), threads, arrays=arrays)
         yield Case(f"read_codes {code}", route.read_codes, TUNING.threads, arrays={"code": code})
     add_up = route.make_add_up(TUNING.add_up_threads)
     yield Case("add_up", add_up, TUNING.add_up_threads)
