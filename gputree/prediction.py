@@ -4,7 +4,7 @@ Backends walk the rows; the few that a node cannot send on are walked here, by s
 every branch. Knows trees and the contract; must not know estimators.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,7 @@ import numpy as np
 from gputree.arrays import to_numpy
 from gputree.backends.contract import Backend
 from gputree.data.table import Table
-from gputree.dtypes import HostArray
+from gputree.dtypes import TOTAL_BITS, Array, HostArray
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends, spread, stopping, walk_on
@@ -141,6 +141,54 @@ def sum_leaves(
         own = walk_table(backend, tree, table, missing).values(stack.values_of(number))
         total[:, first : first + stack.width] += own
     return total
+
+
+def answer_of_sums(
+    backend: Backend,
+    stack: Callable[[], Stack],
+    table: Table,
+    divisor: float,
+    label: HostArray | None,
+    missing: str,
+) -> Array:
+    """What leaves add up to over `divisor`, (rows, outputs), where the table is or on the host.
+
+    With labels, of several outputs that of the largest, (rows,).
+    """
+    found = answer_there(backend, stack, table, 0.0, divisor, label)
+    if found is not None:
+        return found
+    mean = sum_leaves(backend, stack(), table, None, missing) / divisor
+    return mean if label is None else label[mean.argmax(axis=1)]
+
+
+def answer_there(
+    backend: Backend,
+    stack: Callable[[], Stack],
+    table: Table,
+    start: HostArray | float,
+    divisor: float = 1.0,
+    label: HostArray | None = None,
+) -> Array | None:
+    """The same from `start` on where the table is; None where the host has to make it.
+
+    With labels and one output as `Backend.answer` says.
+    """
+    if not backend.answers_there or not (label is None or _is_of_floats(label)):
+        return None
+    own = stack()
+    if own.may_stop:
+        return None
+    begin = np.broadcast_to(np.asarray(start, np.float64), own.n_outputs)
+    return backend.answer(own, table, begin, divisor, label)
+
+
+def _is_of_floats(label: HostArray) -> bool:
+    """Whether labels are numbers that a float64 holds."""
+    if label.dtype.kind not in "biuf":
+        return False
+    is_whole = label.dtype.kind in "iu"
+    return not is_whole or bool((np.abs(label.astype(np.float64)) < 2.0**TOTAL_BITS).all())
 
 
 def leaves_of(

@@ -36,6 +36,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.moves import Detours as Detours
+from gputree.backends.moves import Moves as Moves
+from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
@@ -43,10 +46,9 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import HostArray
+from gputree.dtypes import Array, HostArray
 from gputree.kernels.criteria import Criterion
 from gputree.kernels.losses import Loss
-from gputree.runs import spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
@@ -150,33 +152,6 @@ class CategorySplits(CategoryRates):
     n_children: HostArray  # (pairs,)
     n_seen: HostArray  # (pairs,) entries of each
     slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Rows of `node[i]` go to `first_child[i] + table[start[i] + code]`, or stay."""
-
-    node: HostArray  # (moves,)
-    feature: HostArray  # (moves,)
-    first_child: HostArray  # (moves,)
-    n_children: HostArray  # (moves,)
-    start: HostArray  # (moves,) where the node's part of the table begins
-    table: HostArray  # (codes of the tested features,) slots
-    n_rows: HostArray | None = None  # (children, move by move) rows of each, where that is known
-
-    @property
-    def children(self) -> HostArray:
-        """The children, move by move."""
-        return spread_out(self.first_child, self.n_children)
-
-
-@dataclass(frozen=True)
-class Siblings:
-    """How the sums of some nodes follow from tallied ones: copied, or parent minus sibling."""
-
-    node: HostArray  # (nodes,)
-    built: HostArray  # (nodes,) place among the tallied nodes: the node's own, or its sibling's
-    parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
 
 
 class Core(Protocol):
@@ -290,6 +265,7 @@ class Backend(Core, Protocol):
 
     grows_whole: bool  # whether `grow_whole` is worth asking
     boosts: bool  # whether `boost` is
+    answers_there: bool  # whether `answer` is
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
 
@@ -401,6 +377,15 @@ class Backend(Core, Protocol):
         """The best splits of nominal features by what was seen, as `backends.categories` tells."""
         ...
 
+    def detour(
+        self, rows: Rows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[Rows, HostArray]:
+        """Send rows on that have stayed at the nodes of `moves`, which have two children each.
+
+        Also the sums of those that have gone to each child, (moves, 2, channels).
+        """
+        ...
+
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:
         """Smallest and largest target of the nodes' rows, (nodes, outputs, 2)."""
         ...
@@ -473,6 +458,22 @@ class Backend(Core, Protocol):
 
         The values of the nodes where a row ends are added one by one in the order of the trees, so
         that the bits of the sum do not depend on who adds.
+        """
+        ...
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        """The sums of `sum_leaves` over `divisor`, (rows, outputs), made and left where X is.
+
+        With labels, numbers: that of each row's largest output, (rows,), the first of several; of
+        one output, the second label above 0 and else the first. None where X is on the host, or not
+        one array.
         """
         ...
 

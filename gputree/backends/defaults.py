@@ -28,6 +28,7 @@ from gputree.backends.contract import (
     CategorySplits,
     Core,
     Data,
+    Detours,
     Hist,
     Item,
     Moves,
@@ -39,6 +40,7 @@ from gputree.backends.contract import (
     Siblings,
     Splits,
 )
+from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
@@ -47,7 +49,7 @@ from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
-from gputree.data.target import Channels, class_target
+from gputree.data.target import Channels, Target, channels_of, class_target
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
 from gputree.runs import owners, pieces, spread_out
@@ -61,7 +63,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = False
+    grows_whole = boosts = answers_there = False
     shares_frontiers = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
@@ -100,6 +102,18 @@ class Defaults(Core):
         slot = moves.table[moves.start[move] + code].astype(np.int64)
         node = np.where(slot == STAY, moves.node[move], moves.first_child[move] + slot)
         return self.disperse(rows, moves.node, row, node)
+
+    def detour(
+        self, rows: Rows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[Rows, HostArray]:
+        row, n_staying = self.rows_at(rows, moves.node)
+        move = owners(n_staying)
+        slot = slots_by_detours(partial(self.codes_of, rows), detours, row, move)
+        goes = slot != STAY
+        node = np.where(goes, moves.first_child[move] + slot, moves.node[move])
+        added = np.zeros((len(moves.node), 2, target.channels.n), SUM)
+        np.add.at(added, (move[goes], slot[goes]), channels_of(target, row[goes]))
+        return self.disperse(rows, moves.node, row, node), added
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:
         row, n_rows = self.rows_at(rows, nodes)
@@ -254,6 +268,16 @@ class Defaults(Core):
                 own = total[rows, first : first + width]
                 total[rows, first : first + width] = own + xp.take(value, end[number, :], axis=0)
         return self._lib.to_host(total)
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        return None
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
@@ -204,8 +205,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def decision_function(self, X: Any) -> Array:
         """The log-odds of the second of two classes, or the logits of all, (n_rows, n_classes)."""
-        raw = self._raw(X)
-        return like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
+        found = self._there(X)
+        if found is None:
+            found = np.ascontiguousarray(self._raw(X).T)
+        return like(X, found[:, 0] if found.shape[1] == 1 else found)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class."""
@@ -218,7 +221,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Array:
         """The most probable class; the first in `classes_` if several are."""
-        return like(X, self._labels(self._raw(X)))
+        check_is_fitted(self)
+        found = self._there(X, self.classes_)
+        return like(X, self._labels(self._raw(X)) if found is None else found)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """The probabilities after one, two, ... rounds."""

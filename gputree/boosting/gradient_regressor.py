@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from gputree.boosting.init import amounts, check_init
 from gputree.boosting.losses import Named, for_numbers
@@ -17,7 +18,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import read_target
 from gputree.formulas import LOSSES as FORMULAS
-from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
+from gputree.kernels.losses import FOR_VALUES, IDENTITY, SQUARED, Link, Loss
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -199,7 +200,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Array:
         """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
-        return like(X, self._answer(self._raw(X)))
+        check_is_fitted(self)
+        found = self._there(X) if self._link() is IDENTITY else None
+        return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The predictions after one, two, ... rounds."""

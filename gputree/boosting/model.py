@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.arrays import is_foreign
 from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
@@ -22,7 +23,7 @@ from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind, Table
 from gputree.data.target import whole_weights
 from gputree.data.weights import brought_near_one, read_weights
-from gputree.dtypes import HostArray
+from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run, shown
 from gputree.ensembles.callbacks import with_callbacks
 from gputree.ensembles.draws import order_of
@@ -36,7 +37,7 @@ from gputree.export.plan import Plan
 from gputree.fit.dataset import read_dataset
 from gputree.fit.fit import Fit
 from gputree.kernels.losses import Link, Loss
-from gputree.prediction import sum_leaves
+from gputree.prediction import answer_there, sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
@@ -234,6 +235,14 @@ class GradientBoosting(Recursion, Stopping):
         table = self._table(X)
         found = sum_leaves(self._backend_for(table), self._stack(), table, self._start)
         return self._go_on(np.ascontiguousarray(found.T), X)
+
+    def _there(self, X: Any, label: HostArray | None = None) -> Array | None:
+        """The same, (rows, outputs), or the label of the largest, where X is; None on the host."""
+        if not is_foreign(X) or getattr(self, "init_", None) is not None:
+            return None
+        table = self._table(X)
+        there = self._backend_for(table), self._stack, table, self._start
+        return answer_there(*there, label=label)
 
     def _staged_raw(self, X: Any) -> Iterator[HostArray]:
         """The same of the first one, two, ... rounds."""

@@ -171,6 +171,22 @@ def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
     return whole >> zeros, shift - zeros
 
 
+def channels_of(target: Target, row: HostArray) -> HostArray:
+    """What each of some rows adds to the channels, (rows, channels)."""
+    channels = target.channels
+    sums = np.zeros((len(row), channels.n), SUM)
+    weight = 1 if target.weight is None else target.weight[row]
+    if target.label is not None:
+        sums[np.arange(len(row)), target.label[row]] = weight
+    else:
+        assert target.value is not None
+        sums[:, 0] = weight
+        sums[:, channels.scored] = target.value[:, row].T
+    if channels.counts_rows:
+        sums[:, -1] = 1
+    return sums
+
+
 def parts_of(target: Target, row: HostArray, weight: HostArray) -> Target:
     """The statistics of parts of rows, each with its own whole weight."""
     assert target.label is not None

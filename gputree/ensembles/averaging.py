@@ -9,6 +9,7 @@ from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
+from gputree.arrays import to_numpy
 from gputree.data.target import Target, drawn_target, has_weight, without_rows
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
@@ -21,7 +22,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.growing import Growing
 from gputree.export.plan import Plan
-from gputree.prediction import sum_leaves
+from gputree.prediction import answer_of_sums
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
@@ -238,12 +239,12 @@ class Averaging(Ensemble):
             classes=getattr(self, "classes_", None),
         )
 
-    def _mean(self, X: Any) -> HostArray:
-        """The mean of what the trees answer, added in their order."""
+    def _mean(self, X: Any, label: HostArray | None = None) -> Array:
+        """The mean of what the trees answer, added in their order; or the label of the largest."""
         table = self._table(X)
+        n_trees, missing = float(len(self._members)), self.missing_
         backend = self._backend_for(table)
-        total = sum_leaves(backend, self._stack(), table, missing=self.missing_)
-        return total / len(self._members)
+        return answer_of_sums(backend, self._stack, table, n_trees, label, missing)
 
     def _stack(self) -> Stack:
         return self._members.stack(lambda tree: values_of(self._stem, tree))
@@ -273,8 +274,8 @@ class AveragingClassifier(ClassifierMixin, Averaging):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest mean share; the first in `classes_` if several have it."""
-        mean = self._mean(X)
-        return like(X, self.classes_[mean.argmax(axis=1)])
+        check_is_fitted(self)
+        return like(X, self._mean(X, self.classes_))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """What the first one, two, ... trees predict."""
@@ -293,7 +294,7 @@ class AveragingClassifier(ClassifierMixin, Averaging):
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return like(X, np.log(self._mean(X)))
+            return like(X, np.log(to_numpy(self._mean(X))))
 
     def _has_outputs(self) -> bool:
         return True

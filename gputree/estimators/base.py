@@ -1,6 +1,7 @@
 """What all single trees share: fitting, walking, storing."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -33,7 +34,7 @@ from gputree.growth.ratio import MANY_CATEGORIES, RatioRules
 from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
-from gputree.prediction import Walked, walk_table
+from gputree.prediction import Walked, answer_there, walk_table
 from gputree.tree import joined
 from gputree.tree.familiar import FamiliarTree
 from gputree.tree.paths import path_matrix
@@ -375,9 +376,30 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             data_on=cuda_number(table.columns[0].values),
         ).backend
 
-    def _values(self, X: Any, value: HostArray) -> HostArray:
-        """The values of leaves, (nodes, outputs), for each row of X."""
-        return self._walk(self._checked(X)).values(value)
+    def _values(self, X: Any, value: HostArray) -> Array:
+        """The values of leaves, (nodes, outputs), for each row of X; where X is if that can be."""
+        table = read_table(self._checked(X), like=self.schema_)
+        found = self._there(X, table, lambda: value)
+        if found is not None:
+            return found
+        return self._walk_table(self.nodes_, table, self.missing_).values(value)
+
+    def _there(
+        self, X: Any, table: Table, value: Callable[[], HostArray], label: HostArray | None = None
+    ) -> Array | None:
+        """The same, or labels of the largest values, made where the table is; None on the host.
+
+        What leaves answer is worked out only where a backend is asked.
+        """
+        if not is_foreign(X):
+            return None
+        # To add to -0.0 changes nothing, not even the sign of a zero.
+        start, divisor = -0.0, 1.0
+
+        def stack() -> Stack:
+            return Stack.of([self.nodes_], [value()])
+
+        return answer_there(self._backend_for(table), stack, table, start, divisor, label)
 
     def _added_up(self) -> tuple[Stack, HostArray]:
         value = self._leaf_values()
@@ -430,9 +452,13 @@ def _has_nothing_to_check(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
-def like(X: Any, result: HostArray) -> Array:
+def like(X: Any, result: Array) -> Array:
     """The result in the library and on the device of X, where that is possible."""
-    if not is_foreign(X) or result.dtype.kind not in "biuf":
+    if not is_foreign(X):
         return result
     xp = array_api_compat.array_namespace(X)
+    if is_foreign(result):  # it is on the device of X
+        return result if type(result) is type(X) else xp.from_dlpack(result)
+    if result.dtype.kind not in "biuf":
+        return result
     return xp.asarray(result, device=array_api_compat.device(X))

@@ -7,6 +7,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.arrays import to_numpy
+from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import LARGEST_TARGET, Target, class_target, value_target
 from gputree.dtypes import Array, HostArray
@@ -185,8 +187,13 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     def predict(self, X: Any) -> Array:
         """The most likely class of each row of X; the first in `classes_` if several are."""
         check_is_fitted(self)
-        walked = self._walk(self._checked(X))
-        number = self.nodes_.largest[walked.node]
+        table, largest = read_table(self._checked(X), like=self.schema_), self.nodes_.largest
+        n_classes = len(self.classes_)
+        found = self._there(X, table, lambda: np.eye(n_classes)[largest], self.classes_)
+        if found is not None:
+            return self._like(X, found)
+        walked = self._walk_table(self.nodes_, table, self.missing_)
+        number = largest[walked.node]
         if walked.divided is not None:
             mean = walked.divided.means(self._leaf_values())
             number[walked.divided.row] = mean.argmax(axis=1)
@@ -199,7 +206,7 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return self._like(X, np.log(self._values(X, self._leaf_values())))
+            return self._like(X, np.log(to_numpy(self._values(X, self._leaf_values()))))
 
     @property
     def n_outputs_(self) -> int:

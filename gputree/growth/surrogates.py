@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Moves, Rows
+from gputree.backends.contract import Backend, Detours, Moves, Rows
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SLOT, STAY, HostArray
@@ -23,7 +23,7 @@ from gputree.growth.agreement import (
     by_threshold,
 )
 from gputree.runs import begins, pieces
-from gputree.tree.categories import Lists, lists_of, slots_of
+from gputree.tree.categories import Lists, lists_of
 
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
 CELLS_PER_BIN = 4  # up to so many cells (rows x features) per bin of sums, sorting rows costs less
@@ -185,38 +185,22 @@ def larger_child(channels: Channels, sums: HostArray) -> HostArray:
     return np.where(weight[:, 0] == weight[:, 1], STAY, side)
 
 
-def slots_by_surrogates(
-    backend: Backend,
-    rows: Rows,
-    bins: Bins,
-    row: HostArray,
-    place: HostArray,
-    node: HostArray,
-    found: Surrogates,
-) -> HostArray:
-    """Where rows go whose value is missing; `place` is the place of a row's node in `node`."""
-    slot = np.full(len(row), STAY, np.int64)
-    # Surrogates come in the order of the nodes, whatever their numbers are.
-    n_own = np.bincount(_places(found.node, node), minlength=len(node))
-    first = begins(n_own)
-    for turn in range(int(n_own.max(initial=0))):
-        at = np.flatnonzero((slot == STAY) & (turn < n_own[place]))
-        if not at.size:
-            break
-        which = found.among(first[place[at]] + turn)
-        code = backend.codes_of(rows, row[at], which.feature)
-        slot[at] = _slots(which, code, bins.n_values[which.feature])
-    return slot
+def detours_by(found: Surrogates, bins: Bins, moves: Moves, fallback: HostArray) -> Detours:
+    """Surrogates as tests for rows that have stayed, and then the larger child.
 
-
-def _slots(which: Surrogates, code: HostArray, n_values: HostArray) -> HostArray:
-    """The child to which each surrogate sends a code."""
-    side = np.where(code > which.code, 1 - which.low_slot, which.low_slot)
-    slot = np.where(code < n_values, side, STAY)
-    categories = np.flatnonzero(which.category_start >= 0)
-    start = which.category_start[categories]
-    slot[categories] = slots_of(start, code[categories], which.category, which.slot)
-    return slot
+    Surrogates come in the order of the nodes, whatever their numbers are.
+    """
+    return Detours(
+        n=np.bincount(_places(found.node, moves.node), minlength=len(moves.node)),
+        feature=found.feature,
+        n_values=bins.n_values[found.feature],
+        code=found.code,
+        low_slot=found.low_slot,
+        category_start=found.category_start,
+        category=found.category,
+        slot=found.slot,
+        otherwise=fallback,
+    )
 
 
 def _places(some: HostArray, node: HostArray) -> HostArray:

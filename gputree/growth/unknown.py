@@ -11,12 +11,11 @@ import numpy as np
 
 from gputree.backends.contract import Backend, Moves, Rows
 from gputree.data.target import Target
-from gputree.dtypes import STAY, SUM, HostArray
 from gputree.growth.surrogates import (
     Style,
     SurrogateSearch,
+    detours_by,
     larger_child,
-    slots_by_surrogates,
 )
 
 if TYPE_CHECKING:
@@ -52,29 +51,7 @@ class BySurrogates:
         draft.surrogates.append(found)
         fallback = larger_child(draft.channels, sums)
         draft.missing_slot[moves.node] = fallback
-        row, n_staying = backend.rows_at(rows, moves.node)
-        if not row.size:
-            return rows
-        place = np.repeat(np.arange(len(moves.node)), n_staying)
-        slot = slots_by_surrogates(backend, rows, draft.bins, row, place, moves.node, found)
-        slot = np.where(slot == STAY, fallback[place], slot)
-        goes = slot != STAY
-        node = np.where(goes, moves.first_child[place] + slot, moves.node[place])
-        rows = backend.disperse(rows, moves.node, row, node)
-        np.add.at(draft.sums, node[goes], self._sums(row[goes]))
+        detours = detours_by(found, draft.bins, moves, fallback)
+        rows, added = backend.detour(rows, self.target, moves, detours)
+        draft.sums[moves.children] += added.reshape(-1, draft.channels.n)
         return rows
-
-    def _sums(self, row: HostArray) -> HostArray:
-        """What each row adds to the channels."""
-        target, channels = self.target, self.target.channels
-        sums = np.zeros((len(row), channels.n), SUM)
-        weight = 1 if target.weight is None else target.weight[row]
-        if target.label is not None:
-            sums[np.arange(len(row)), target.label[row]] = weight
-        else:
-            assert target.value is not None
-            sums[:, 0] = weight
-            sums[:, channels.scored] = target.value[:, row].T
-        if channels.counts_rows:
-            sums[:, -1] = 1
-        return sums

@@ -30,6 +30,7 @@ __all__ = [
     "kernel",
     "lanes_below",
     "last_lane",
+    "load_now",
     "load_words",
     "losses",
     "mixed",
@@ -140,6 +141,10 @@ if SIMULATED:
     def load_words(words, at):
         """Four neighbouring 32-bit words, 16-byte aligned."""
         return words[at], words[at + 1], words[at + 2], words[at + 3]
+
+    def load_now(array, at):
+        """An integer that other threads may be changing by atomics."""
+        return array[at]
 
     def multiply(a, b):
         """The product, rounded once and never fused with an addition."""
@@ -294,6 +299,31 @@ else:
     def load_words(words, at):
         """Four neighbouring 32-bit words, 16-byte aligned."""
         return _load_words(words, at)
+
+    @intrinsic
+    def _load_now(typingctx, array, at):
+        """An integer as it is in memory by now, not as it was when somebody last asked."""
+        n_bits = array.dtype.bitwidth
+
+        def generate(context, builder, signature, args):
+            memory = context.make_array(signature.args[0])(context, builder, args[0])
+            address = builder.gep(memory.data, [args[1]])
+            kind = ir.FunctionType(ir.IntType(n_bits), [address.type])
+            register = "l" if n_bits == 64 else "r"
+            load = ir.InlineAsm(
+                kind,
+                f"ld.relaxed.gpu.global.b{n_bits} $0, [$1];",
+                f"={register},l",
+                side_effect=True,
+            )
+            return builder.call(load, [address])
+
+        return array.dtype(array, at), generate
+
+    @function
+    def load_now(array, at):
+        """An integer that other threads may be changing by atomics."""
+        return _load_now(array, at)
 
     @function
     def multiply(a, b):

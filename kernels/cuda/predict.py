@@ -45,6 +45,34 @@ def make_descend(has_categories, stay):
     return descend
 
 
+@kernel
+def divide_sums(n_outputs, n_rows, total, divisor, answer):
+    """answer[row * n_outputs + i] = total[i * n_rows + row] / divisor."""
+    at = np.int64(cuda.grid(1))
+    while at < n_outputs * n_rows:
+        answer[at] = total[at % n_outputs * n_rows + at // n_outputs] / divisor
+        at += cuda.gridsize(1)
+
+
+@kernel
+def name_largest(n_outputs, n_rows, total, divisor, label, answer):
+    """answer[row] = label[i] for the first i of the largest total[i * n_rows + row] / divisor.
+
+    A single output tells of two labels: it is above 0 for the second.
+    """
+    row = np.int64(cuda.grid(1))
+    while row < n_rows:
+        largest, number = total[row] / divisor, 0
+        if n_outputs == 1 and label.shape[0] > 1 and largest > 0.0:
+            number = 1
+        for i in range(1, n_outputs):
+            own = total[i * n_rows + row] / divisor
+            if own > largest:
+                largest, number = own, i
+        answer[row] = label[number]
+        row += cuda.gridsize(1)
+
+
 def make_leaves_of(has_categories, stay):
     """The leaves of rows in all trees."""
     descend = make_descend(has_categories, stay)

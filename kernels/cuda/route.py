@@ -8,6 +8,7 @@ more than two ways to go, rows are sorted by their numbers, a bit at a time from
 import numpy as np
 from numba import int32, int64, uint32, uint64
 
+from gputree.kernels import categories
 from gputree.kernels.cuda.gpu import WARP, ballot, cuda, function, kernel, lanes_below, scan
 
 # Columns of the table of tiles: its rows in the order, its move, and the first tile of that.
@@ -25,6 +26,8 @@ COUNTS, LAST_WAY, WAY_COLUMNS = 0, 1, 2
 FROM, TO, LENGTH, PIECE_COLUMNS = 0, 1, 2, 3
 
 LARGEST = 0x7FFFFFFFFFFFFFFF
+
+place_of = function(categories.place_of)
 
 
 def make_choose(tile_rows, by_threshold=False):
@@ -174,6 +177,46 @@ def count_ways(tile, test, way, numbers, order, code, row_step, feature_step, n_
         to = min(uint64(numbers[slots + own_code]), last_way)
         cuda.atomic.add(n_found, counts + to, 1)
         i = uint32(i + cuda.blockDim.x)
+
+
+def make_detour(stay):
+    """Rows that have stayed, by tests that are tried in turn; a slot of `stay` is not known."""
+
+    @kernel
+    def detour(
+        tile, first_test, otherwise, feature, n_values, last_low, low_slot, category_start,
+        category, category_slot, order, code, row_step, feature_step, way, n_found,
+    ):  # fmt: skip
+        """way[row] is 0 or 1 for a child and 2 for none; n_found[3 * move + way] of each.
+
+        A move has three lists of rows, the tiles of which have the numbers 3 * move, for those at
+        the first child, and so on: those of the third have stayed.
+        """
+        own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+        own_list = np.int64(tile[own_tile + MOVE])
+        move, place = own_list // 3, own_list % 3
+        i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+        while i < last:
+            row = np.int64(order[i])
+            to = np.int64(place)
+            if place == 2:
+                to = np.int64(stay)
+                test, end = first_test[move], first_test[move + 1]
+                while test < end and to == stay:
+                    own = np.int64(code[row * row_step + feature[test] * feature_step])
+                    start = category_start[test]
+                    if start >= 0:
+                        to = np.int64(category_slot[place_of(own, start, category)])
+                    elif own < n_values[test]:
+                        low = low_slot[test]
+                        to = np.int64(low if own <= last_low[test] else 1 - low)
+                    test += 1
+                to = min(otherwise[move] if to == stay else to, np.int64(2))
+            cuda.atomic.add(n_found, 3 * move + to, 1)
+            way[row] = to
+            i = uint32(i + cuda.blockDim.x)
+
+    return detour
 
 
 @kernel

@@ -88,6 +88,52 @@ def test_a_table_on_the_second_device_stays_there(table, on_numpy, where):
     assert predicted.get().tolist() == on_numpy.predict(table[0]).tolist()
 
 
+# What travels
+
+
+ANSWERS = {
+    "tree": (gputree.DecisionTreeClassifier, ["predict", "predict_proba"]),
+    "regression": (gputree.DecisionTreeRegressor, ["predict"]),
+    "forest": (gputree.RandomForestClassifier, ["predict", "predict_proba"]),
+    "forest of means": (gputree.RandomForestRegressor, ["predict"]),
+    "boosting": (GradientBoostingClassifier, ["predict", "decision_function"]),
+    "boosted numbers": (gputree.GradientBoostingRegressor, ["predict"]),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_predictions_of_a_table_on_the_device_stay_there(table, kind):
+    X, y = table
+    make, methods = ANSWERS[kind]
+    size = {} if "Tree" in make.__name__ else {"n_estimators": 3}
+    model = make(**size, max_depth=3, random_state=0, backend="numpy").fit(X, y * 2 - 1)
+    right = {method: getattr(model, method)(X) for method in methods}
+    model.set_params(backend="cuda")
+    there = cupy.asarray(X)
+    for method in methods:
+        getattr(model, method)(there)  # what is compiled is not counted
+        for layout in (there, there[: N_ROWS // 4]):
+            fakegpu.reset()
+            found = getattr(model, method)(layout)
+            asked = fakegpu.counters()
+            assert type(found) is cupy.ndarray
+            assert asked.get("download_bytes", 0) == 0
+            assert found.dtype == right[method].dtype
+            assert found.get().tobytes() == right[method][: len(layout)].tobytes()
+            assert asked["upload_bytes"] < 20_000  # the trees
+
+
+def test_what_a_fit_sends_down_does_not_grow(table):
+    X, y = table
+    sent = []
+    for n_rows in (N_ROWS // 4, N_ROWS):
+        some, classes = cupy.asarray(X[:n_rows]), y[:n_rows]
+        fakegpu.reset()
+        DecisionTreeClassifier(max_depth=1, backend="cuda").fit(some, classes)
+        sent.append(fakegpu.counters()["download_bytes"])
+    assert sent[1] == sent[0]
+
+
 # Waits and copies
 
 

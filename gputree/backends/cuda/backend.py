@@ -17,6 +17,7 @@ from gputree.backends.contract import (
     CategoryRates,
     CategoryRules,
     CategorySplits,
+    Detours,
     Moves,
     Rates,
     Result,
@@ -28,6 +29,7 @@ from gputree.backends.cpu.backend import CpuBackend
 from gputree.backends.cuda import attribution as cuda_attribution
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import categories as cuda_categories
+from gputree.backends.cuda import detours as cuda_detours
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
@@ -49,7 +51,7 @@ from gputree.backends.whole import Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
-from gputree.data.table import Column, Table
+from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, Target
 from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
 from gputree.errors import OutOfMemory
@@ -69,7 +71,7 @@ class CudaBackend(Defaults):
     """Trees by CUDA kernels."""
 
     name = "cuda"
-    grows_whole = True
+    grows_whole = answers_there = True
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC, n_threads: int = 1) -> None:
         self._device = device
@@ -116,7 +118,7 @@ class CudaBackend(Defaults):
         return cuda_binning.reserve(self._device, n_features, n_rows, most_codes)
 
     def hold(self, columns: Sequence[Column]) -> CudaValues:
-        return cuda_binning.hold(self._device, columns)
+        return cuda_binning.hold(self._launches, columns)
 
     def count_missing(self, values: CudaValues) -> HostArray:
         return cuda_binning.count_missing(self._launches, values)
@@ -254,6 +256,11 @@ class CudaBackend(Defaults):
     def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
         return cuda_route.routed(self._launches, rows, moves)
 
+    def detour(
+        self, rows: CudaRows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[CudaRows, HostArray]:
+        return cuda_detours.detoured(self._launches, rows, moves, detours)
+
     def rows_at(self, rows: CudaRows, nodes: HostArray) -> tuple[HostArray, HostArray]:
         n_rows = rows.n_rows[nodes]
         return self._launches.picked(rows.order, rows.start[nodes], n_rows).astype(np.int64), n_rows
@@ -308,19 +315,38 @@ class CudaBackend(Defaults):
         return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
-        check_outputs(stack, len(start))
-        has_categories, used, nodes = self._nodes(stack, table)
-        kernel, found = make_sum_leaves(has_categories, STAY), []
-        value, column, initial = self._device.pack(
-            stack.value, stack.column, np.asarray(start, np.float64)
-        )
-        payload = stack.width, value, column, stack.n_outputs, initial
-        for held in self._blocks(table, used, 8 * stack.n_outputs):
-            total = self._device.empty(stack.n_outputs * held.n_rows, np.float64)
-            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
-            self._launches.over(kernel, held.n_rows, *args)
-            found.append(self._device.download(total).reshape(stack.n_outputs, held.n_rows))
+        found = [
+            self._device.download(total).reshape(stack.n_outputs, n_rows)
+            for n_rows, total in self._sums(stack, table, start, 8 * stack.n_outputs)
+        ]
         return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+
+    def answer(
+        self,
+        stack: Stack,
+        table: Table,
+        start: HostArray,
+        divisor: float,
+        label: HostArray | None,
+    ) -> Array | None:
+        matrix = whole_matrix(table.columns)
+        if matrix is None or not self._device.has(matrix):
+            return None
+        n_outputs = stack.n_outputs
+        n_each = n_outputs if label is None else 1
+        found = self._device.empty(n_each * table.n_rows, np.float64)
+        labels = [] if label is None else self._device.pack(label.astype(np.float64))
+        first = 0
+        # The sums of a block, and what they are in the end.
+        for n_rows, total in self._sums(stack, table, start, 8 * (n_outputs + n_each)):
+            own = found[first * n_each : (first + n_rows) * n_each]
+            kernel = predict.divide_sums if label is None else predict.name_largest
+            args = n_outputs, n_rows, total, divisor, *labels, own
+            self._launches.over(kernel, len(own), *args)
+            first += n_rows
+        if label is not None:
+            return self._device.give(found, (table.n_rows,), label.dtype)
+        return self._device.give(found, (table.n_rows, n_outputs), np.float64)
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
@@ -346,6 +372,26 @@ class CudaBackend(Defaults):
         """Whoever computes what there are no kernels for."""
         return CpuBackend(self._n_threads)
 
+    def _sums(
+        self, stack: Stack, table: Table, start: HostArray, n_bytes: int
+    ) -> Iterator[tuple[int, Array]]:
+        """What leaves add up to, (outputs, rows), for blocks of so many rows.
+
+        `n_bytes` is what a row takes beside its values.
+        """
+        check_outputs(stack, len(start))
+        has_categories, used, nodes = self._nodes(stack, table)
+        kernel, n_outputs = make_sum_leaves(has_categories, STAY), stack.n_outputs
+        value, column, initial = self._device.pack(
+            stack.value, stack.column, np.asarray(start, np.float64)
+        )
+        payload = stack.width, value, column, n_outputs, initial
+        for held in self._blocks(table, used, n_bytes):
+            total = self._device.empty(n_outputs * held.n_rows, np.float64)
+            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
+            self._launches.over(kernel, held.n_rows, *args)
+            yield held.n_rows, total
+
     def _nodes(self, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:
         """Whether categories are tested, the columns that are, and the trees on the device."""
         check_walk(stack, table)
@@ -369,18 +415,23 @@ class CudaBackend(Defaults):
 
         `n_bytes` is what the answer of a row takes.
         """
-        columns = [table.columns[at] for at in used.tolist()]
         free, n_rows = self._device.free_bytes(), table.n_rows
-        row_bytes = 8 * len(columns) + n_bytes
+        row_bytes = 8 * len(used) + n_bytes
         most = n_rows if free is None else free // (2 * row_bytes)
         if free is not None and most < min(n_rows, LEAST_ROWS):
             raise OutOfMemory(
                 f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
                 f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
             )
-        if most >= n_rows:
-            yield self.hold(columns)
-            return
         for first in range(0, n_rows, most):
-            rows = slice(first, first + most)
-            yield self.hold([replace(column, values=column.values[rows]) for column in columns])
+            yield self._held(table, used, slice(first, first + most))
+
+    def _held(self, table: Table, used: HostArray, rows: slice) -> CudaValues:
+        """Some columns of some rows."""
+        matrix = whole_matrix(table.columns)
+        if matrix is not None:
+            found = cuda_binning.hold_rows(self._launches, matrix[rows], used)
+            if found is not None:
+                return found
+        columns = (table.columns[at] for at in used.tolist())
+        return self.hold([replace(column, values=column.values[rows]) for column in columns])

@@ -8,7 +8,8 @@ import cupy
 import numpy as np
 import numpy.typing as npt
 
-from gputree.arrays import to_numpy
+from gputree.arrays import cuda_number, to_numpy
+from gputree.backends.cuda.device import Lying
 from gputree.backends.cuda.functions import Functions
 from gputree.dtypes import Array, HostArray
 
@@ -82,6 +83,31 @@ class CupyDevice:
                     host = to_numpy(column).astype(dtype, copy=False)
                     self._fill(part.data.ptr, bytes_of(np.ascontiguousarray(host)))
         return out
+
+    def has(self, array: Array) -> bool:
+        return cuda_number(array) == self._device.id
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        # Memory of the user's stream: what he frees there is not written here while he reads it.
+        with self._device:
+            own = cupy.empty(array.size, dtype)
+            self.follow({self._device.id})
+            with self._stream:
+                own[...] = array
+            cupy.cuda.get_current_stream().wait_event(self._stream.record())
+        return own.reshape(shape)
+
+    def lying(self, matrix: Array) -> Lying | None:
+        if not self.has(matrix):
+            return None
+        self.follow({self._device.id})
+        with self._device, self._stream:
+            own = matrix if isinstance(matrix, cupy.ndarray) else cupy.from_dlpack(matrix)
+        row_step, column_step = (step // own.itemsize for step in own.strides)
+        if not 0 < column_step < row_step:
+            return None
+        n = (own.shape[0] - 1) * row_step + (own.shape[1] - 1) * column_step + 1
+        return Lying(cupy.ndarray(n, own.dtype, own.data), row_step, column_step)
 
     def download(self, array: Array) -> HostArray:
         self.n_syncs += 1

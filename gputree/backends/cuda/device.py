@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -21,6 +22,15 @@ from gputree.kernels.cuda import gpu
 from gputree.kernels.cuda.gpu import SIMULATED
 
 cuda: Any = gpu.cuda  # numba.cuda has no types
+
+
+@dataclass(frozen=True)
+class Lying:
+    """A matrix where it lies."""
+
+    memory: Array  # flat, from the first value to the last
+    row_step: int  # from a value to that below it
+    column_step: int  # from a value to that beside it
 
 
 class Device(Protocol):
@@ -54,6 +64,18 @@ class Device(Protocol):
 
     def columns(self, columns: Sequence[Array], dtype: npt.DTypeLike) -> Array:
         """Columns of the host or of any device, one after another."""
+        ...
+
+    def has(self, array: Array) -> bool:
+        """Whether an array of the user is on this device."""
+        ...
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """A copy for the user, who may work with it at once."""
+        ...
+
+    def lying(self, matrix: Array) -> "Lying | None":
+        """The memory of a matrix that lies row by row on this device; None for any other."""
         ...
 
     def download(self, array: Array) -> HostArray:
@@ -143,6 +165,15 @@ class NumbaDevice:
             for column in columns
         ]
         return self.upload(np.stack(host).astype(dtype))
+
+    def has(self, array: Array) -> bool:
+        return False  # users have none of these
+
+    def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        raise NotImplementedError("what is on the host gets an answer there")
+
+    def lying(self, matrix: Array) -> Lying | None:
+        return None
 
     def download(self, array: Array) -> HostArray:
         self.n_syncs += 1

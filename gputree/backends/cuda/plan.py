@@ -32,16 +32,25 @@ class Tuning:
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
     category_threads: int = 128  # of the block that divides the categories of a node
     attribution_threads: int = 128
+    staged_bytes: int = 2**22  # of a matrix of the host, which travels some rows at a time
+    value_slots: int = 2**13  # for distinct values of a column, twice as many as can be told apart
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
         assert self.route_rows % self.route_threads == 0 == self.route_threads % WARP
         assert self.gradient_threads % WARP == 0 == self.category_threads % WARP
         assert self.attribution_threads % WARP == 0
+        assert self.value_slots.bit_count() == 1
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3, WARP, WARP)
+SMALL = Tuning(
+    *(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3),
+    category_threads=WARP,
+    attribution_threads=WARP,
+    staged_bytes=2**10,
+    value_slots=64,
+)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 
@@ -244,7 +253,7 @@ class Estimate:
     """Bytes of device memory that a fit takes."""
 
     codes: int
-    values: int  # while columns are coded
+    values: int  # while columns are coded, with rows on their way and lists of values
     rows: int  # row numbers, classes, amounts
     hist: int  # histograms at once
 
@@ -280,4 +289,8 @@ def estimate_memory(
     rows = n_rows * (4 + 4 + 1 + (0 if is_counted else 12 * n_amounts))
     cells = n_features * min(n_rows, 2**code_bits) * (2 if channels is None else channels.n)
     hist = LEAST_NODES * 8 * cells
-    return Estimate(codes, n_rows * 8 * min(n_features, columns_at_once), rows, hist)
+    # A column has its values, a table of those that are distinct, and a list of an eighth of the
+    # rows, each a value and the number of a row.
+    of_column = n_rows * 8 + 16 * AUTOMATIC.value_slots + (n_rows // 8 + 1) * 12
+    values = AUTOMATIC.staged_bytes + of_column * min(n_features, columns_at_once)
+    return Estimate(codes, values, rows, hist)

@@ -38,14 +38,17 @@ class Chosen:
     n_right: Array  # (tiles,)
 
 
-def routed(launches: Launches, rows: CudaRows, moves: Moves) -> CudaRows:
+def routed(
+    launches: Launches, rows: CudaRows, moves: Moves, codes: Codes | None = None
+) -> CudaRows:
+    """Rows to children, by codes of the table or by others."""
     start, n_rows = rows.start[moves.node], rows.n_rows[moves.node]
     ways = ways_of(moves)
     table = route_table(start, n_rows, launches.tuning.route_rows)
     if not table.size:  # there is nobody to go anywhere
         return with_children(rows, moves, ways, np.zeros(len(ways.number), np.int64), rows.order)
     dev, bits = launches.device, range(ways.n_bits)
-    codes = codes_in(rows.data)
+    codes = codes or codes_in(rows.data)
     tests = np.stack([moves.feature, moves.start], axis=1).astype(np.int64)
     n_found = way_counts(moves, n_rows)
     if n_found is None and ways.n_bits > 1:

@@ -34,12 +34,13 @@ ARRAYS = {
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
-    **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
     **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
     **dict.fromkeys(("rated", "first_entry", "seen", "first_edge", "n_points"), "i8"),
     **dict.fromkeys(("edge", "slots"), "i4"),
     **dict.fromkeys(("others", "point", "quadrature", "share", "node_value"), "f8"),
     **dict.fromkeys(("path", "credited"), "f8"),
+    **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
+    **dict.fromkeys(("large", "small", "first_tallied", "column_at"), "i8"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -50,7 +51,7 @@ ARRAYS = {
     **dict.fromkeys(("page_of", "numbers", "missing_slot", "category", "category_slot"), "u2"),
     **dict.fromkeys(("label", "table", "is_fine", "is_wanted", "is_inside"), "u1"),
     **dict.fromkeys(("unit", "trimmed_of", "score_of", "threshold", "item_key"), "f8"),
-    **dict.fromkeys(("leaf_value", "initial", "total"), "f8"),
+    **dict.fromkeys(("leaf_value", "initial", "total", "answer"), "f8"),
     **dict.fromkeys(("y", "raw", "step", "gradient", "hessian", "most", "volume"), "f8"),
 }
 OTHERS = {
@@ -58,7 +59,7 @@ OTHERS = {
     **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
     **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
-    **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
+    **dict.fromkeys(("gradient_scale", "hessian_scale", "divisor"), "f8"),
 }
 
 # What a row adds: a one to the sums of its class; limbs of weight and targets, and a one; the same
@@ -173,11 +174,13 @@ def routes() -> Iterator[Case]:
         kernel = route.make_choose(TUNING.route_rows, by_threshold=True)
         yield Case(f"choose by threshold {code}", kernel, threads, arrays={"code": code})
         yield Case(f"count_ways {code}", route.count_ways, threads, arrays={"code": code})
+        arrays = {"code": code, "n_values": "i8", "way": "u4"}
+        yield Case(f"detour {code}", route.make_detour(STAY), threads, arrays=arrays)
         yield Case(f"read_codes {code}", route.read_codes, TUNING.threads, arrays={"code": code})
     add_up = route.make_add_up(TUNING.add_up_threads)
     yield Case("add_up", add_up, TUNING.add_up_threads)
     yield Case("move_rows", route.make_move(TUNING.route_rows), threads)
-    for kind in ("i4", "i8"):
+    for kind in ("i4", "i8", "f4", "f8"):
         arrays = {"source": kind, "picked": kind}
         yield Case(f"pick {kind}", route.pick, threads, arrays=arrays)
     yield Case("copy_rows", route.copy_rows, TUNING.threads)
@@ -211,10 +214,15 @@ def boosting() -> Iterator[Case]:
 
 
 def codings() -> Iterator[Case]:
-    counting = {"count": binning.count, "count_fine": binning.count_fine, "gather": binning.gather}
+    names = "count", "count_fine", "gather", "list_distinct"
+    counting = {name: getattr(binning, name) for name in names}
     for (name, kernel), value, amount in product(counting.items(), ("f4", "f8"), ("i4", "i8")):
         arrays = {"values": value, "members": value, "weight": amount, "counts": amount}
         yield Case(f"{name} {value} {amount}", kernel, TUNING.threads, arrays=arrays)
+    for value in ("f4", "f8"):
+        arrays = {"source": value, "values": value}
+        kernel = binning.make_turn(value == "f8")
+        yield Case(f"turn {value}", kernel, TUNING.route_threads, arrays=arrays)
     for bits, value in product((8, 16), ("f4", "f8")):
         arrays = {"values": value, "cut": value, "by_column": f"u{bits // 8}"}
         name = f"encode {bits}-bit {value}"
@@ -235,3 +243,5 @@ def others() -> Iterator[Case]:
         name = f"attribute {value} {'categories' if has_categories else 'thresholds'}"
         kernel = attribution.make_attribute(has_categories, STAY)
         yield Case(name, kernel, TUNING.attribution_threads, arrays={"values": value})
+    yield Case("divide_sums", predict.divide_sums, TUNING.threads)
+    yield Case("name_largest", predict.name_largest, TUNING.threads, arrays={"label": "f8"})

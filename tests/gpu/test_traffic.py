@@ -1,0 +1,129 @@
+"""What travels between host and device: matrices whole, and back nothing that grows with rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gputree import RandomForestClassifier
+from gputree.backends import registry
+from gputree.backends.cuda import backend as cuda_backend
+from gputree.backends.cuda import binning
+from gputree.backends.cuda.backend import CudaBackend
+from gputree.backends.cuda.device import NumbaDevice
+from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.data import cuts
+from gputree.data.cuts import bin_table
+from gputree.data.inputs import read_table
+from gputree.tree.stack import Stack
+
+N_ROWS = 40
+
+
+class Metered(NumbaDevice):
+    """Counts what comes down."""
+
+    n_bytes = 0
+
+    def download(self, array):
+        host = super().download(array)
+        self.n_bytes += host.nbytes
+        return host
+
+
+def few_values(n_rows):
+    """A column of every kind of few values: two, many zeros of both signs, missing ones."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (n_rows, 4)) * 0.1
+    X[:, 0] = rng.integers(0, 2, n_rows)
+    X[rng.random(n_rows) < 0.5, 1] = -0.0
+    X[rng.random(n_rows) < 0.3, 2] = np.nan
+    X[:, 3] = 16_777_216.0 + rng.integers(0, 3, n_rows)  # float32 does not tell them apart
+    return np.concatenate([X, np.tile(X[:7], (n_rows // 7 + 1, 1))])[:n_rows]
+
+
+def found_cuts(backend, X, weight):
+    """The cuts of a table, as bytes, and whether values are missing."""
+    bins, _ = bin_table(backend, read_table(X), weight, 255)
+    return [(own.below.tobytes(), own.above.tobytes(), own.has_missing) for own in bins.features]
+
+
+# From the host, by rows
+
+
+LAYOUTS = {
+    "rows": lambda X: X,
+    "some columns": lambda X: X[:, 2:],
+    "backwards": lambda X: X[::-1],
+    "by columns": np.asfortranarray,
+    "one column": lambda X: X[:, :1],
+}
+
+
+@pytest.mark.cover
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_matrix_arrives_column_by_column(layout, dtype):
+    """A block of rows is smaller than the matrix, which is wider than a warp."""
+    X = LAYOUTS[layout](np.arange(23 * 7, dtype=dtype).reshape(23, 7))
+    backend = CudaBackend(NumbaDevice(), replace(AUTOMATIC, staged_bytes=9 * 7 * X.itemsize))
+    held = backend.hold(read_table(X).columns)
+    assert (held.n_rows, held.n_columns) == X.shape
+    assert held.values.copy_to_host().tobytes() == X.T.tobytes()
+    used = np.arange(0, X.shape[1], 2)
+    some = binning.hold_rows(backend._launches, X, used)
+    if layout == "by columns":
+        assert some is None
+    else:
+        assert some.values.copy_to_host().tobytes() == X.T[used].tobytes()
+
+
+# On the device
+
+
+class Beside(NumbaDevice):
+    """Takes matrices of NumPy for those of a user on the device, which test_host_side has."""
+
+    def has(self, array):
+        return isinstance(array, np.ndarray)
+
+    def give(self, array, shape, dtype):
+        return self.download(array).astype(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("free", [None, 3_000])  # bytes: all rows at once, or some at a time
+def test_answers_are_made_where_the_table_is(monkeypatch, free):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 9, (40, 5)).astype(np.float32), rng.integers(0, 3, 40) * 10
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0, backend="numpy").fit(X, y)
+    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 8)
+    monkeypatch.setattr(Beside, "free_bytes", lambda device: free)
+    backend, table, stack = CudaBackend(Beside()), read_table(X), forest._stack()
+    mean = backend.answer(stack, table, np.zeros(3), 3.0, None)
+    assert mean.tobytes() == forest.predict_proba(X).tobytes()
+    largest = backend.answer(stack, table, np.zeros(3), 3.0, forest.classes_)
+    assert largest.tobytes() == forest.predict(X).tobytes()
+    tree, start = stack.trees[0], np.array([-0.0])
+    ramp = Stack.of([tree], [np.linspace(-0.0, -1.0, tree.n_nodes)])
+    right = backend.sum_leaves(ramp, table, start)
+    assert backend.answer(ramp, table, start, 1.0, None).tobytes() == right.tobytes()
+    assert len(np.unique(right)) > 2
+    signs = backend.answer(ramp, table, start + 0.5, 1.0, np.array([3, 4]))
+    assert signs.tolist() == np.where(right[:, 0] + 0.5 > 0, 4, 3).tolist()
+
+
+# To the host
+
+
+@pytest.mark.parametrize(("is_long", "is_weighted"), [(False, False), (True, True)])
+def test_what_columns_of_few_values_send_down_does_not_grow(monkeypatch, is_long, is_weighted):
+    if is_long:
+        monkeypatch.setattr(cuts, "LISTED_ROWS", 16)
+    sent, numpy = [], registry.choose(backend="numpy").backend
+    for n_rows in (N_ROWS, 4 * N_ROWS):
+        X = few_values(n_rows)
+        weight = np.random.default_rng(1).integers(0, 3, n_rows) if is_weighted else None
+        device = Metered()
+        assert found_cuts(CudaBackend(device), X, weight) == found_cuts(numpy, X, weight)
+        sent.append(device.n_bytes)
+    assert sent[1] == sent[0] > 0
