@@ -21,8 +21,10 @@ slot
 Values, Data, Rows, Hist, RawScores, Urn, Marks
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes; the predictions of a boosted model so
-    far; the rows that its rounds are drawn from; those that take part in a round. Callers pass them on and never open them. For the defaults, a Hist has `n_nodes`, `bins`
-    and `channels`, and Rows have their `target`; where a Hist is `Sums`, no search is written.
+    far; the rows that its rounds are drawn from; those that take part in a round. Callers pass them
+    on and never open them. For the defaults, a Hist has `n_nodes`, `bins` and `channels`, Rows have
+    their `target`, and Marks are one for each row, on the host; where a Hist is `Sums`, no search
+    is written.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from gputree import sampling
 from gputree.dtypes import HostArray
 

@@ -21,6 +21,7 @@ from gputree.kernels.cuda.gpu import (
     mixed,
     scan,
 )
+from gputree.kernels.cuda.route import owner_of
 from gputree.kernels.cuda.split import weight_at
 
 # Columns of the table of nodes: where the rows of each begin in the order, how many there are, its
@@ -51,19 +52,6 @@ def block_scan(value, board):
     whole = board[n_warps - 1]
     cuda.syncthreads()
     return below + own, whole
-
-
-@function
-def owner_of(tile, first_tile, n):
-    """Whose a tile is: the last of `n` owners whose first tile is not above it."""
-    low, high = np.int64(0), np.int64(n)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if first_tile[middle] <= tile:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @function

@@ -30,15 +30,20 @@ class Tuning:
     grow_threads: int = 1024  # of the one block that decides on all nodes of a level
     gradient_threads: int = 256
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
+    sort_threads: int = 256
+    sort_rows: int = 4096  # of a tile that is sorted by a digit
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
         assert self.route_rows % self.route_threads == 0 == self.route_threads % WARP
         assert self.gradient_threads % WARP == 0
+        assert self.sort_rows % self.sort_threads == 0 == self.sort_threads % WARP
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3)
+SMALL = Tuning(
+    2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3, 2 * WARP, 12 * WARP
+)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 
