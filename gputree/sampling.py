@@ -49,9 +49,14 @@ def drawn_features(rank: HostArray, n_drawn: int, can_split: HostArray) -> HostA
 
 def taken(seed: int, draw: int, n: int, share: float) -> HostArray:
     """Which of the numbers below n are taken, each with a chance of `share`."""
+    key, below = lot(seed, draw, share)
+    return np.asarray(mix(key, np.arange(n, dtype=np.uint64)) < below)
+
+
+def lot(seed: int, draw: int, share: float) -> HostArray:
+    """The key of such a draw, and below what the random numbers are those of who is taken."""
     key = mix(mix(np.array([seed], np.uint64), np.uint64(1)), np.uint64(draw))
-    number = mix(key, np.arange(n, dtype=np.uint64))
-    return np.asarray(number < np.uint64(min(int(share * 2.0**64), 2**64 - 1)))
+    return np.array([int(key[0]), min(int(share * 2.0**64), 2**64 - 1)], np.uint64)
 
 
 def shuffled(seed: int, n: int) -> HostArray:

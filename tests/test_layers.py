@@ -29,7 +29,8 @@ FOUNDATION = {
 }
 BOOSTED = {
     *FOUNDATION,
-    *("gputree.backends.contract", "gputree.boosting", "gputree.data", "gputree.growth"),
+    *("gputree.backends.contract", "gputree.backends.lots", "gputree.backends.residuals"),
+    *("gputree.backends.watched", "gputree.boosting", "gputree.data", "gputree.growth"),
     *("gputree.ensembles", "gputree.estimators", "gputree.formulas", "gputree.prediction"),
     *("gputree.export.plan", "gputree.fit", "gputree.progress", "gputree.sampling"),
     *("gputree.kernels.losses", "gputree.tree"),
@@ -85,6 +86,7 @@ MAY_IMPORT = {
     "gputree.boosting": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.backends.whole", "gputree.data"),
+        *("gputree.backends.lots", "gputree.backends.residuals", "gputree.backends.watched"),
         *("gputree.growth", "gputree.tree", "gputree.formulas", "gputree.kernels.criteria"),
         *("gputree.fit", "gputree.kernels.losses", "gputree.sampling", "gputree.progress"),
     },

@@ -18,24 +18,27 @@ place
 slot
     The number of a child below its node. A threshold has children 0 and 1; a test of categories may
     have more. STAY in its place keeps rows at the node.
-Values, Data, Rows, Hist, RawScores
+Values, Data, Rows, Hist, RawScores, Urn, Marks
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes; the predictions of a boosted model so
-    far. Callers pass them on and never open them. For the defaults, a Hist has `n_nodes`, `bins`
-    and `channels`, and Rows have their `target`; where a Hist is `Sums`, no search is written.
+    far; the rows that its rounds are drawn from; those that take part in a round. Callers pass them
+    on and never open them. For the defaults, a Hist has `n_nodes`, `bins` and `channels`, Rows have
+    their `target`, and Marks are one for each row, on the host; where a Hist is `Sums`, no search
+    is written.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.lots import Lots
 from gputree.backends.moves import Detours as Detours
 from gputree.backends.moves import Moves as Moves
 from gputree.backends.moves import Siblings as Siblings
@@ -61,6 +64,8 @@ Data: TypeAlias = Any
 Rows: TypeAlias = Any
 Hist: TypeAlias = Any
 RawScores: TypeAlias = Any
+Urn: TypeAlias = Any
+Marks: TypeAlias = Any
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -152,6 +157,26 @@ class CategorySplits(CategoryRates):
     n_children: HostArray  # (pairs,)
     n_seen: HostArray  # (pairs,) entries of each
     slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
+
+
+class Residuals(Protocol):
+    """What the rows of a tree are off by, asked for by its nodes."""
+
+    def quantile(self, share: float) -> HostArray:
+        """The weighted quantile of the rows that end at each node; 0 where none do."""
+        ...
+
+    def clipped_mean(self, most: float) -> HostArray:
+        """The median, moved by the mean of what is left once it is clipped; 0 where no rows end."""
+        ...
+
+
+class Watched(Protocol):
+    """Some rows whose loss is watched while a model grows."""
+
+    def mean_loss(self, loss: Loss) -> float:
+        """Their mean loss at the predictions so far."""
+        ...
 
 
 class Core(Protocol):
@@ -288,11 +313,19 @@ class Backend(Core, Protocol):
         """The target of every row and its predictions so far, (outputs, rows)."""
         ...
 
+    def urn(self, raw_scores: RawScores, lots: Lots) -> Urn:
+        """The rows that rounds are drawn from, where the backend computes."""
+        ...
+
+    def drawn(self, urn: Urn, seed: int, draw: int, share: float) -> Marks | None:
+        """The rows that take part in a round, as `Lots.drawn` finds them; None for all."""
+        ...
+
     def gradients(
         self,
         raw_scores: RawScores,
         loss: Loss | Given,
-        takes_part: HostArray | None,
+        takes_part: Marks | None,
         *,
         counts_rows: bool,
     ) -> Iterator[Gradients]:
@@ -316,6 +349,32 @@ class Backend(Core, Protocol):
 
     def renew(self, raw_scores: RawScores, output: int, rows: Rows, step: HostArray) -> None:
         """Add step[node] to one prediction of each row that is at a node."""
+        ...
+
+    def pass_on(
+        self,
+        raw_scores: RawScores,
+        output: int,
+        data: Data,
+        bins: Bins,
+        takes_part: Marks,
+        moves: Iterable[Moves],
+        step: HostArray,
+    ) -> None:
+        """Send the rows that take no part down a finished tree, and add step[node] where they end.
+
+        `moves` are those of its nodes, from the root on.
+        """
+        ...
+
+    def residuals(self, raw_scores: RawScores, rows: Rows, number: HostArray) -> Residuals:
+        """What targets are above the first prediction; rows at a node count for number[node]."""
+        ...
+
+    def watched(
+        self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
+    ) -> Watched:
+        """Some rows to watch, with their targets and weights; all of them weigh something."""
         ...
 
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:

@@ -5,7 +5,7 @@ faster. Sums then are `Sums` on the host, and splits, gradients and predictions 
 by the array code that NumPy runs. The results are those of every other backend.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
 from types import SimpleNamespace
@@ -31,19 +31,26 @@ from gputree.backends.contract import (
     Detours,
     Hist,
     Item,
+    Marks,
     Moves,
     Rates,
     RawScores,
+    Residuals,
     Result,
     Rows,
     Search,
     Siblings,
     Splits,
+    Urn,
+    Watched,
 )
 from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
+from gputree.backends.lots import Lots
+from gputree.backends.residuals import HostResiduals
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
+from gputree.backends.watched import HostWatched
 from gputree.backends.whole import BoostRules, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
@@ -182,11 +189,20 @@ class Defaults(Core):
     def raw_scores(self, start: HostArray, y: HostArray, weight: HostArray | None) -> RawScores:
         return array_gradients.raw_scores(self._lib, start, y, weight)
 
+    # Marks are one for each row, on the host.
+
+    def urn(self, raw_scores: RawScores, lots: Lots) -> Urn:
+        return lots
+
+    def drawn(self, urn: Urn, seed: int, draw: int, share: float) -> Marks | None:
+        lots: Lots = urn
+        return lots.drawn(seed, draw, share)
+
     def gradients(
         self,
         raw_scores: RawScores,
         loss: Loss | Given,
-        takes_part: HostArray | None,
+        takes_part: Marks | None,
         *,
         counts_rows: bool,
     ) -> Iterator[Gradients]:
@@ -214,6 +230,41 @@ class Defaults(Core):
         raw = raw_scores.raw[output].copy()
         raw[inside] += step[leaf[inside]]
         raw_scores.raw[output] = raw
+
+    def pass_on(
+        self,
+        raw_scores: RawScores,
+        output: int,
+        data: Data,
+        bins: Bins,
+        takes_part: Marks,
+        moves: Iterable[Moves],
+        step: HostArray,
+    ) -> None:
+        channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
+        weight = (~takes_part).astype(SUM)
+        target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
+        rows = self.begin(data, bins, target)
+        for own in moves:
+            rows = self.route(rows, own)
+        self.renew(raw_scores, output, rows, step)
+
+    def residuals(self, raw_scores: RawScores, rows: Rows, number: HostArray) -> Residuals:
+        leaf = self.leaves(rows)
+        inside = np.flatnonzero(leaf >= 0)
+        y = self._lib.to_host(raw_scores.y)
+        residual = y[inside] - self.read_raw_scores(raw_scores)[0, inside]
+        weight = raw_scores.weight
+        if weight is not None:
+            weight = self._lib.to_host(weight)
+            weight = weight[inside] if weight.size else None
+        # 0.0 and -0.0 are one residual.
+        return HostResiduals(int(number.max()) + 1, number[leaf[inside]], residual + 0.0, weight)
+
+    def watched(
+        self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
+    ) -> Watched:
+        return HostWatched(lambda: self.read_raw_scores(raw_scores), row, y, weight)
 
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
         return np.stack([self._lib.to_host(raw) for raw in raw_scores.raw])

@@ -32,8 +32,8 @@ class Ledger:
     def before(self, number: int) -> None:
         """Note where a round begins."""
         takes_part = self._weight > 0
-        if self._rounds.inside is not None:
-            takes_part &= self._rounds.inside
+        if self._rounds.lots.inside is not None:
+            takes_part &= self._rounds.lots.inside
         seen = self._rounds.sample(number)
         seen = takes_part if seen is None else seen & takes_part
         self._seen, self._left_out = np.flatnonzero(seen), np.flatnonzero(takes_part & ~seen)

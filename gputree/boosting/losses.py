@@ -7,16 +7,21 @@ stop early, alike on every machine.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from gputree.boosting.leaves import Refine, Residuals, weighted_quantile
-from gputree.data.gradients import wide_shift
+from gputree.backends.contract import Residuals
+from gputree.backends.residuals import weighted_quantile
+from gputree.backends.watched import mean_loss
+from gputree.data.averages import average
 from gputree.data.target import LARGEST_TARGET
-from gputree.data.weights import brought_near_one
 from gputree.dtypes import HostArray
 from gputree.formulas import LOSSES
 from gputree.kernels.losses import FOR_CLASSES, FOR_TWO_CLASSES, FOR_VALUES, LOGIT, Link, Loss
+
+# Finds the value of each node of a tree.
+Refine: TypeAlias = Callable[[Residuals], HostArray]
 
 BLOCK_ROWS = 2**12  # whose intermediate values stay in the cache
 MOST_SHARE = 1.0 - 2.0**-52  # a class that has all of the weight starts with finite log-odds
@@ -91,7 +96,7 @@ def named(loss: Loss, rows: Sample) -> Named:
     return Named(
         loss,
         partial(_start, loss, rows),
-        partial(_mean, loss),
+        partial(mean_loss, loss),
         None if loss.leaf is None else partial(_refined, loss),
         1.0 if loss.bend is None else loss.bend(rows.n_outputs),
         loss.link.most_step,
@@ -102,17 +107,6 @@ def _start(loss: Loss, rows: Sample, y: HostArray, weight: HostArray) -> HostArr
     found = loss.start(replace(rows, y=y, weight=weight), loss.constant)
     found = np.atleast_1d(np.asarray(found, np.float64))
     return np.asarray(found if loss.link.raw is None else loss.link.raw(LOSSES, found))
-
-
-def _mean(loss: Loss, y: HostArray, weight: HostArray, raw: HostArray) -> float:
-    """How far off sums of (outputs, rows) are."""
-    value = loss.formulas(LOSSES).value
-    with np.errstate(over="ignore"):
-        if loss.is_of_shares:
-            most = LOSSES.highest(raw, len(raw))
-            total = LOSSES.volume(raw, most, len(raw))
-            return average(value(y, raw, most, total, len(raw)), weight)
-        return average(value(y, raw[0], loss.constant), weight)
 
 
 def _refined(loss: Loss, residuals: Residuals) -> HostArray:
@@ -140,21 +134,6 @@ def _put_shares(raw: HostArray, link: Link, found: HostArray) -> None:
     total = sum(part[1:], part[0])
     for output, own in enumerate(part):
         found[:, output] = own / total
-
-
-def average(values: HostArray, weight: HostArray) -> float:
-    """The weighted mean by exact sums; infinite where one of the values is."""
-    if not np.isfinite(values).all():
-        return np.inf
-    near, _ = brought_near_one(weight)
-    assert near is not None
-    weight, weighted = near, values * near
-    shifts = [wide_shift(len(part), float(np.abs(part).max())) for part in (weighted, weight)]
-    top, bottom = (
-        int(np.rint(part * 2.0**shift).astype(np.int64).sum())
-        for part, shift in zip((weighted, weight), shifts, strict=True)
-    )
-    return float(np.ldexp(top / bottom, shifts[1] - shifts[0]))
 
 
 def logarithm(x: HostArray) -> HostArray:

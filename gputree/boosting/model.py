@@ -391,7 +391,7 @@ class GradientBoosting(Recursion, Stopping):
             inside,
             None if order is None else ranks(order, len(y)),
         )
-        watch, sums = self._watch(run, rounds, is_held_out, order)
+        watch, look = self._watch(run, rounds, is_held_out, order)
         run.watch = watch
         run.ledger = ledger = self._ledger(run, rounds)
         number = len(run.kept) // run.trees_a_step
@@ -404,7 +404,7 @@ class GradientBoosting(Recursion, Stopping):
                 ledger.before(number)
             for trees in rounds.some(number, most):
                 run.fit.holds(rounds.peak_bytes)
-                error = None if watch is None else watch.after(sums(trees))
+                error = look(trees)
                 if ledger is not None:
                     ledger.after()
                 number += 1

@@ -14,14 +14,15 @@ from gputree.backends.contract import (
     Backend,
     CategoryRules,
     Data,
+    Marks,
     RawScores,
-    Rows,
+    Watched,
 )
+from gputree.backends.lots import Lots
 from gputree.backends.whole import BoostRules, FeatureCategories, categories_by_feature
-from gputree.boosting.leaves import Refine, Residuals
+from gputree.boosting.losses import Refine
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
-from gputree.data.target import Channels, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start
@@ -99,9 +100,10 @@ class Rounds:
         """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
-        self.inside, self.rank = inside, rank
         self.n_outputs = len(start)
+        self.lots = Lots(len(y), inside, rank, weight)
         self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
+        self.urn = backend.urn(self.raw_scores, self.lots)
         self.peak_bytes = 0
 
     def some(self, number: int, most: int) -> list[list[Tree]]:
@@ -171,35 +173,27 @@ class Rounds:
 
     def _next(self, number: int) -> list[Tree]:
         """The trees of a round, one an output; the predictions move on."""
-        takes_part = self.sample(number)
+        recipe, backend = self.recipe, self.backend
+        takes_part = backend.drawn(self.urn, recipe.seed, number, recipe.row_share)
         trees, steps = [], []
         for output, gradients in enumerate(self._gradients(takes_part)):
             grown, rules = self._grow(gradients, tree=number * SPAN + output)
             step = self._steps(grown, gradients)
             sums = grown.draft.sums[grown.layout.node]
             worth = rules.limits.worth(grown.draft.score[grown.layout.node], sums)
-            trees.append(self._weighed(finish_steps(grown, step, worth, self.recipe.finish)))
+            trees.append(self._weighed(finish_steps(grown, step, worth, recipe.finish)))
             steps.append((grown, step[grown.layout.number]))
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output, (grown, by_node) in enumerate(steps):
-            self.backend.renew(self.raw_scores, output, grown.rows, by_node)
-            if takes_part is not None:
-                rows = self._passed_on(grown, ~takes_part)
-                self.backend.renew(self.raw_scores, output, rows, by_node)
+            backend.renew(self.raw_scores, output, grown.rows, by_node)
+            if takes_part is not None:  # the others move on all the same
+                moves, table = grown.draft.moves(grown.layout), (self.data, self.bins)
+                backend.pass_on(self.raw_scores, output, *table, takes_part, moves, by_node)
         return trees
 
     def sample(self, number: int) -> HostArray | None:
-        """The rows that a round sees; None for all. Where none would be drawn, it sees all."""
-        share = self.recipe.row_share
-        if share == 1.0:
-            return self.inside
-        drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
-        if self.rank is not None:
-            drawn = drawn[self.rank]
-        if self.inside is not None:
-            drawn &= self.inside
-        counts = drawn if self.weight is None else drawn & (self.weight > 0)
-        return drawn if counts.any() else self.inside
+        """The rows that a round sees, on the host; None for all."""
+        return self.lots.drawn(self.recipe.seed, number, self.recipe.row_share)
 
     def _samples(self, numbers: list[int]) -> HostArray | None:
         """The same of some rounds, (rounds, rows)."""
@@ -213,7 +207,11 @@ class Rounds:
         """What the model says of its own rows so far, (outputs, rows)."""
         return self.backend.read_raw_scores(self.raw_scores)
 
-    def _gradients(self, takes_part: HostArray | None) -> Iterator[Gradients]:
+    def watched(self, row: HostArray, y: HostArray, weight: HostArray) -> Watched:
+        """Some rows, with their targets and weights, whose loss is looked at after rounds."""
+        return self.backend.watched(self.raw_scores, row, y, weight)
+
+    def _gradients(self, takes_part: Marks | None) -> Iterator[Gradients]:
         loss: Loss | Given
         loss = self.loss if isinstance(self.loss, Loss) else Given(*self.loss(self.predictions()))
         counts_rows = self.recipe.min_rows_leaf > 1 or self.recipe.min_rows_split > 2
@@ -276,12 +274,8 @@ class Rounds:
         """What each node of a tree adds to a prediction; leaves take exact sums, or refine them."""
         layout = grown.layout
         if self.refine is not None:
-            leaf = self.backend.leaves(grown.rows)
-            inside = np.flatnonzero(leaf >= 0)
-            number = layout.number[leaf[inside]]
-            residual = self.y[inside] - self.predictions()[0, inside]
-            weight = None if self.weight is None else self.weight[inside]
-            return self._taken(self.refine(Residuals(len(layout.node), number, residual, weight)))
+            residuals = self.backend.residuals(self.raw_scores, grown.rows, layout.number)
+            return self._taken(self.refine(residuals))
         gradient, hessian = self._sums(grown, gradients).astype(np.float64).T
         step = LOSSES.newton(
             gradient, hessian, _shifted(self.recipe.ridge, gradients.hessian_shift)
@@ -312,16 +306,6 @@ class Rounds:
         # Rows may be further down than the tree goes, where growth has looked ahead.
         np.add.at(sums, layout.number, self.backend.gradient_sums(grown.rows, gradients, nodes))
         return summed_up(layout, sums)
-
-    def _passed_on(self, grown: Grown, is_out: HostArray) -> Rows:
-        """Rows that took no part in a tree, sent down all the same."""
-        channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
-        weight = is_out.astype(SUM)
-        target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
-        rows = self.backend.begin(self.data, self.bins, target)
-        for moves in grown.draft.moves(grown.layout):
-            rows = self.backend.route(rows, moves)
-        return rows
 
 
 def _shifted(value: float, shift: int, most: float = np.inf) -> float:

@@ -165,13 +165,13 @@ class Stopping(Ensemble):
         rounds: Rounds,
         is_held_out: HostArray | None,
         order: HostArray | None,
-    ) -> tuple[Watch | None, Callable[[list[Tree]], HostArray]]:
-        """Who looks at the rows that are watched, and what trees add up to there.
+    ) -> tuple[Watch | None, Callable[[list[Tree]], float | None]]:
+        """Who looks at the rows that are watched, and what is noted of the trees of a round.
 
         `order` is one of the rows by what they hold.
         """
         if run.validation is None and not run.stops:
-            return None, RunningScores(run.fit.backend, [], run.start[:, None]).add
+            return None, lambda trees: None
         if run.validation is not None:
             table, y, weight = run.validation
             tables, row = [table], np.arange(len(y))
@@ -194,8 +194,12 @@ class Stopping(Ensemble):
         for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
             watch.after(sums.add(trees))
         if run.validation is not None:
-            return watch, sums.add
-        return watch, lambda trees: rounds.predictions()[:, row]
+            return watch, lambda trees: watch.after(sums.add(trees))
+        if not self._watches_loss() or run.own is not None:
+            return watch, lambda trees: watch.after(rounds.predictions()[:, row])
+        assert run.named is not None
+        watched, loss = rounds.watched(row, y, weight), run.named.loss
+        return watch, lambda trees: watch.note(watched.mean_loss(loss))
 
     def _measure(self, run: BoostRun, row: HostArray, by_content: HostArray) -> Measure:
         """What is to become smaller."""

@@ -53,7 +53,10 @@ class Watch:
 
     def after(self, raw: HostArray) -> float:
         """The loss after one more round, with what all trees add up to, (outputs, rows)."""
-        error = self._mean(self._y, self._weight, raw)
+        return self.note(self._mean(self._y, self._weight, raw))
+
+    def note(self, error: float) -> float:
+        """Keep the loss after one more round."""
         self.errors.append(error)
         if error < self._best - self._tol:
             self._best, self._rounds_since = error, 0

@@ -47,7 +47,7 @@ def make_attribute(has_categories, stay):
     @kernel
     def attribute(
         n_rows, n_others, n_trees, values, others, first_edge, edge, n_points, most_points, point,
-        quadrature, root, column, threshold, missing_slot, first_child, share, category_start,
+        quadrature, root, column, threshold, missing_slot, first_child, node_share, category_start,
         category, category_slot, output, width, node_value, n_outputs, most_depth, path, slots,
         credited,
     ):  # fmt: skip
@@ -106,7 +106,7 @@ def make_attribute(has_categories, stay):
                         own = next_edge * EDGE_COLUMNS
                         node = np.int64(edge[own + NODE])
                         back = np.int64(edge[own + BACK]) * down + thread
-                        turn, part = np.int64(edge[own + TURN]), share[node]
+                        turn, part = np.int64(edge[own + TURN]), node_share[node]
                         slot = np.int64(slots[depth * n_threads + thread])
                         unknown_slot = np.int64(slots[other_slots + depth * n_threads])
                         known = multiply(path[back + ONE * n_threads], fraction(slot, turn, part))

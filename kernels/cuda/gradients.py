@@ -241,3 +241,52 @@ def renew(tile, step, begin, order, raw):
     while i < last:
         raw[uint64(begin) + uint64(order[i])] += own_step
         i = uint32(i + cuda.blockDim.x)
+
+
+def make_losses(formulas, is_of_shares):
+    """The losses of some rows by the formulas of a loss."""
+    forms = losses()
+    of_value, highest, volume_of = formulas(forms).value, forms.highest, forms.volume
+
+    @function
+    def of_row(row, n_rows, n_outputs, constant, y, raw):
+        if is_of_shares:
+            own = raw[row::n_rows]
+            most = highest(own, n_outputs)
+            return of_value(y[row], own, most, volume_of(own, most, n_outputs), n_outputs)
+        return of_value(y[row], raw[row], constant)
+
+    @kernel
+    def take_losses(n, n_rows, n_outputs, constant, row, y, raw, weight, loss, largest):
+        """Losses times weights, and the bits of the largest magnitude, which tell of one that is
+        not finite; one weight stands for all.
+        """
+        board = cuda.shared.array(MOST_WARPS, int64)
+        last_weight = uint32(weight.shape[0] - 1)
+        most = np.int64(0)
+        i = uint32(cuda.grid(1))
+        while i < n:
+            own = of_row(uint32(row[i]), n_rows, n_outputs, constant, y, raw)
+            own = multiply(own, weight[min(i, last_weight)])
+            loss[i] = own
+            most = max(most, bits_of(abs(own)))
+            i = uint32(i + cuda.gridsize(1))
+        most = block_largest(most, board)
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.max(largest, 0, most)
+
+    return take_losses
+
+
+@kernel
+def add_losses(n, scale, loss, sums):
+    """The sum of losses as whole numbers."""
+    board = cuda.shared.array(MOST_WARPS, int64)
+    whole = np.int64(0)
+    i = uint32(cuda.grid(1))
+    while i < n:
+        whole += np.int64(nearest(multiply(loss[i], scale)))
+        i = uint32(i + cuda.gridsize(1))
+    whole = block_total(whole, board)
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(sums, 0, whole)

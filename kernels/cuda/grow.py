@@ -21,6 +21,7 @@ from gputree.kernels.cuda.gpu import (
     kernel,
     mixed,
 )
+from gputree.kernels.cuda.route import owner_of
 from gputree.kernels.cuda.split import weight_at
 
 # Columns of the table of nodes: where the rows of each begin in the order, how many there are, its
@@ -34,18 +35,6 @@ N_SPLIT, N_TILES, N_NEXT, NEXT_ROWS, N_TALLIED, N_LARGE, N_SMALL, N_COUNTS = 0, 
 
 
 @function
-def owner_of(tile, first_tile, n):
-    """Whose a tile is: the last of `n` owners whose first tile is not above it."""
-    low, high = np.int64(0), np.int64(n)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if first_tile[middle] <= tile:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 @function
 def n_tiles_of(n_rows, step):
     """Into how many tiles of `step` rows some rows are cut."""

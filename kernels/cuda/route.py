@@ -179,6 +179,49 @@ def count_ways(tile, test, way, numbers, order, code, row_step, feature_step, n_
         i = uint32(i + cuda.blockDim.x)
 
 
+@function
+def owner_of(tile, first_tile, n):
+    """Whose a tile is: the last of `n` owners whose first tile is not above it."""
+    low, high = np.int64(0), np.int64(n)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if first_tile[middle] <= tile:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def list_tiles(n_owners, n_tiles, tile_rows, start, n_rows, first_tile, tile):
+    """Write the table of tiles of `tile_rows` rows into which the rows of some owners are cut."""
+    number = np.int64(cuda.grid(1))
+    while number < n_tiles:
+        own = owner_of(number, first_tile, n_owners)
+        begin = start[own] + (number - first_tile[own]) * tile_rows
+        out = number * TILE_COLUMNS
+        tile[out + FIRST], tile[out + LAST] = (
+            begin,
+            min(begin + tile_rows, start[own] + n_rows[own]),
+        )
+        tile[out + MOVE], tile[out + MOVE_TILE] = own, first_tile[own]
+        number += np.int64(cuda.gridsize(1))
+
+
+@kernel
+def gather(tile, source, first, second, gathered):
+    """Bring the rows of tiles to one list, from the list that `source` names; 0: they are there."""
+    own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
+    where = source[uint32(tile[own_tile + MOVE])]
+    i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
+    while i < last:
+        if where == 1:
+            gathered[i] = first[i]
+        elif where == 2:
+            gathered[i] = second[i]
+        i = uint32(i + cuda.blockDim.x)
+
+
 def make_detour(stay):
     """Rows that have stayed, by tests that are tried in turn; a slot of `stay` is not known."""
 
@@ -254,6 +297,15 @@ def copy_rows(n_words, n_rows, row, row_words, words, longer):
             source = uint64(row[copy]) * width + (at - n_before - copy * width)
         longer[at] = words[source]
         at += uint64(cuda.gridsize(1))
+
+
+@kernel
+def fill(n, value, out):
+    """Write one number everywhere."""
+    i = uint32(cuda.grid(1))
+    while i < n:
+        out[i] = value
+        i = uint32(i + cuda.gridsize(1))
 
 
 @kernel

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gputree.backends.contract import NO_SPLIT, Moves, Search, Splits
+from gputree.backends.lots import Lots
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given
 from gputree.data.table import Column, Kind
@@ -104,12 +105,20 @@ def apart(backend, rows, n):
     return backend.route(rows, moves)
 
 
+def marks(backend, raw_scores, rows):
+    """The rows that take part, as the backend knows them."""
+    urn = backend.urn(raw_scores, Lots(len(rows.y), rows.takes_part, None, rows.weight))
+    return backend.drawn(urn, 0, 0, 1.0)
+
+
 def taken(backend, rows, loss, *, counts_rows=False):
     """Everything there is to know of the gradients: scales, totals, and both widths of each row."""
     raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
     data, bins = one_code_a_row(backend, len(rows.y))
     found = []
-    for gradients in backend.gradients(raw_scores, loss, rows.takes_part, counts_rows=counts_rows):
+    for gradients in backend.gradients(
+        raw_scores, loss, marks(backend, raw_scores, rows), counts_rows=counts_rows
+    ):
         at_root = backend.begin_gradients(data, bins, gradients)
         nodes = np.arange(1, len(rows.y) + 1)
         each = apart(backend, at_root, len(rows.y))
@@ -212,7 +221,9 @@ def halved(backend, kind="logistic", **options):
     rows = rows_of(kind, **options)
     raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
     data, bins = one_code_a_row(backend, N)
-    [gradients] = backend.gradients(raw_scores, LOSSES[kind], rows.takes_part, counts_rows=False)
+    [gradients] = backend.gradients(
+        raw_scores, LOSSES[kind], marks(backend, raw_scores, rows), counts_rows=False
+    )
     at_root = backend.begin_gradients(data, bins, gradients)
     one = np.ones(1, np.int64)
     moves = Moves(ROOT, ROOT, one, 2 * one, ROOT, (np.arange(N) >= 4).astype(SLOT))
@@ -266,7 +277,9 @@ def test_nobody_moves_where_nobody_is(backend):
     rows = Rows(np.zeros(3), np.ones((1, 3)), None, np.zeros(3, bool))
     raw_scores = backend.raw_scores(rows.raw, rows.y, None)
     data, bins = one_code_a_row(backend, 3)
-    [gradients] = backend.gradients(raw_scores, SQUARED, rows.takes_part, counts_rows=False)
+    [gradients] = backend.gradients(
+        raw_scores, SQUARED, marks(backend, raw_scores, rows), counts_rows=False
+    )
     none = apart(backend, backend.begin_gradients(data, bins, gradients), 3)
     backend.renew(raw_scores, 0, none, np.ones(4))
     assert backend.count_rows(none, np.arange(4)).tolist() == [0] * 4
@@ -285,7 +298,7 @@ def split(backend, rows, kind, columns, n_values, *, counts_rows=False, **rules)
     backend.encode(data, 0, held, bins.features)
     raw_scores = backend.raw_scores(rows.raw, rows.y, rows.weight)
     [gradients] = backend.gradients(
-        raw_scores, LOSSES[kind], rows.takes_part, counts_rows=counts_rows
+        raw_scores, LOSSES[kind], marks(backend, raw_scores, rows), counts_rows=counts_rows
     )
     hist = backend.tally(backend.begin_gradients(data, bins, gradients), ROOT)
     search = Search(GINI, **{"min_rows": 1, "min_weight": 1, **rules}, n_drawn=9, rank=None)

@@ -5,7 +5,7 @@ handled by one launch of each kernel. Sizes of nodes are known on the host, whic
 it waits for the device once a frontier, for the winners.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -30,20 +30,25 @@ from gputree.backends.cuda import attribution as cuda_attribution
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import categories as cuda_categories
 from gputree.backends.cuda import detours as cuda_detours
+from gputree.backends.cuda import draws as cuda_draws
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
+from gputree.backends.cuda import leaves as cuda_leaves
 from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.binning import CudaValues
 from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.draws import CudaMarks, CudaUrn
 from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.leaves import CudaResiduals
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
 from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, attached, span_keys
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
+from gputree.backends.lots import Lots
 from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
@@ -53,7 +58,7 @@ from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, Target
-from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.dtypes import STAY, Array, HostArray
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import predict, route
 from gputree.kernels.losses import Loss
@@ -161,13 +166,19 @@ class CudaBackend(Defaults):
     def raw_scores(
         self, start: HostArray, y: HostArray, weight: HostArray | None
     ) -> cuda_gradients.CudaRawScores:
-        return cuda_gradients.raw_scores(self._device, start, y, weight)
+        return cuda_gradients.raw_scores(self._launches, start, y, weight)
+
+    def urn(self, raw_scores: cuda_gradients.CudaRawScores, lots: Lots) -> CudaUrn:
+        return cuda_draws.urn(self._launches, raw_scores.every, raw_scores.has_weight, lots)
+
+    def drawn(self, urn: CudaUrn, seed: int, draw: int, share: float) -> CudaMarks | None:
+        return cuda_draws.drawn(self._launches, urn, seed, draw, share)
 
     def gradients(
         self,
         raw_scores: cuda_gradients.CudaRawScores,
         loss: Loss | Given,
-        takes_part: HostArray | None,
+        takes_part: CudaMarks | None,
         *,
         counts_rows: bool,
     ) -> Iterator[Gradients]:
@@ -185,6 +196,34 @@ class CudaBackend(Defaults):
         self, raw_scores: cuda_gradients.CudaRawScores, output: int, rows: CudaRows, step: HostArray
     ) -> None:
         cuda_gradients.renew(self._launches, raw_scores, output, rows, step)
+
+    def pass_on(
+        self,
+        raw_scores: cuda_gradients.CudaRawScores,
+        output: int,
+        data: CudaData,
+        bins: Bins,
+        takes_part: CudaMarks,
+        moves: Iterable[Moves],
+        step: HostArray,
+    ) -> None:
+        args = raw_scores.raw, output, data, takes_part, moves, step
+        cuda_draws.pass_on(self._launches, *args)
+
+    def residuals(
+        self, raw_scores: cuda_gradients.CudaRawScores, rows: CudaRows, number: HostArray
+    ) -> CudaResiduals:
+        weight = raw_scores.weight if raw_scores.is_weighted else None
+        return CudaResiduals(self._launches, rows, number, raw_scores.y, raw_scores.raw, weight)
+
+    def watched(
+        self,
+        raw_scores: cuda_gradients.CudaRawScores,
+        row: HostArray,
+        y: HostArray,
+        weight: HostArray,
+    ) -> cuda_gradients.CudaWatched:
+        return cuda_gradients.CudaWatched(self._launches, raw_scores, row, weight)
 
     def read_raw_scores(self, raw_scores: cuda_gradients.CudaRawScores) -> HostArray:
         return self._device.download(raw_scores.raw).reshape(-1, raw_scores.n_rows)
@@ -273,7 +312,8 @@ class CudaBackend(Defaults):
     ) -> CudaRows:
         listed = self._device.download(rows.order), rows.start, rows.n_rows
         order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
-        return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
+        order = self._device.upload(order)
+        return replace(rows, order=order, start=start, n_rows=n_rows, ends=None)
 
     # Whole trees.
 
@@ -295,11 +335,8 @@ class CudaBackend(Defaults):
     # After a tree.
 
     def leaves(self, rows: CudaRows) -> HostArray:
-        node = np.flatnonzero(rows.n_rows)
-        leaf = self._device.upload(np.full(rows.target.n_rows, OUTSIDE, np.int32))
-        table = route_table(rows.start[node], rows.n_rows[node], self._tuning.route_rows)
-        self._launches.tiled(route.mark, table, [node.astype(np.int32)], rows.order, leaf)
-        return self._device.download(leaf)
+        number = np.arange(len(rows.start))
+        return self._device.download(cuda_leaves.marked(self._launches, rows, number))
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)

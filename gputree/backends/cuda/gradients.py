@@ -7,15 +7,14 @@ numbers: the largest magnitudes, the totals of wide and those of narrow integers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from gputree.backends.cuda.device import Device
+from gputree.backends.cuda.draws import ROOT, CudaMarks, Every
 from gputree.backends.cuda.launch import Launches
-from gputree.backends.cuda.plan import plan_gradients, route_table
-from gputree.backends.cuda.route import choose, move
-from gputree.backends.cuda.rows import CudaData, CudaRows, put_together
+from gputree.backends.cuda.plan import plan_gradients
+from gputree.backends.cuda.rows import CudaData, CudaRows, ends_of, put_together
+from gputree.data.averages import Weighing
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -32,8 +31,7 @@ from gputree.kernels.losses import Loss
 
 make_gradients = cache(kernels.make_gradients)
 make_volumes = cache(kernels.make_volumes)
-
-ROOT = np.zeros(1, np.int64)
+make_losses = cache(kernels.make_losses)
 
 
 @dataclass(frozen=True)
@@ -42,28 +40,20 @@ class CudaRawScores:
 
     y: Array  # (rows,)
     weight: Array  # (rows,), or a 1 for all
-    has_weight: HostArray | None  # (rows,) on the host, None where all rows have
+    has_weight: Array  # (rows,) marks, or a 1 for all
     is_weighted: bool
     raw: Array  # (outputs * rows,)
     n_outputs: int
     n_rows: int
-    every: Array  # (rows,) the numbers of all rows
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The rows that take part."""
-
-    n: int
-    mark: Array  # (rows,) 1 for those, or a 1 for all
-    order: Array  # (rows,) the numbers of those, in order; then others
+    every: Every
+    everyone: CudaMarks  # all rows that have a weight
 
 
 @dataclass(frozen=True)
 class CudaGradients:
     """The integers of one output."""
 
-    inside: Inside
+    inside: CudaMarks
     is_curved: bool  # whether not every hessian is 1
     gradient: Array  # (rows,) whole numbers, wide
     hessian: Array  # (rows,) whole numbers, wide; one entry where each is 1
@@ -71,19 +61,26 @@ class CudaGradients:
 
 
 def raw_scores(
-    device: Device, start: HostArray, y: HostArray, weight: HostArray | None
+    launches: Launches, start: HostArray, y: HostArray, weight: HostArray | None
 ) -> CudaRawScores:
-    upload, n_rows = device.upload, len(y)
-    is_positive = None if weight is None else weight > 0
+    upload, n_rows = launches.device.upload, len(y)
+    every = Every.of(launches, n_rows)
+    everyone = every.all(launches)
+    is_positive = np.ones(n_rows, bool) if weight is None else weight > 0
+    if not is_positive.all():
+        mark = upload(is_positive.astype(np.uint8))
+        n = int(np.count_nonzero(is_positive))
+        everyone = every.some(launches, n, mark, everyone.taken)
     return CudaRawScores(
         y=upload(np.asarray(y, np.float64)),
         weight=upload(np.ones(1) if weight is None else weight.astype(np.float64)),
-        has_weight=None if is_positive is None or is_positive.all() else is_positive,
+        has_weight=everyone.mark,
         is_weighted=weight is not None,
         raw=upload(np.asarray(start, np.float64)),
         n_outputs=len(start),
         n_rows=n_rows,
-        every=upload(np.arange(n_rows, dtype=np.int32)),
+        every=every,
+        everyone=everyone,
     )
 
 
@@ -91,11 +88,11 @@ def gradients(
     launches: Launches,
     raw_scores: CudaRawScores,
     loss: Loss | Given,
-    takes_part: HostArray | None,
+    takes_part: CudaMarks | None,
     *,
     counts_rows: bool,
 ) -> Iterator[Gradients]:
-    inside = _inside(launches, raw_scores, takes_part)
+    inside = raw_scores.everyone if takes_part is None else takes_part
     for float_gradients in _floats(launches, raw_scores, loss, inside):
         yield _as_integers(launches, float_gradients, inside, counts_rows=counts_rows)
 
@@ -111,7 +108,7 @@ class _Floats:
 
 
 def _floats(
-    launches: Launches, raw_scores: CudaRawScores, loss: Loss | Given, inside: Inside
+    launches: Launches, raw_scores: CudaRawScores, loss: Loss | Given, inside: CudaMarks
 ) -> Iterator[_Floats]:
     """Gradients and hessians of each output, times weights, 0 outside."""
     dev, n_rows = launches.device, raw_scores.n_rows
@@ -138,7 +135,7 @@ def _floats(
 def _taken(
     launches: Launches,
     raw_scores: CudaRawScores,
-    inside: Inside,
+    inside: CudaMarks,
     loss: Loss | None,
     output: int,
     shares: tuple[Array, Array],
@@ -148,8 +145,7 @@ def _taken(
 ) -> _Floats:
     largest = launches.device.zeros(2, np.int64)
     formulas = () if loss is None else (loss.formulas, loss.is_of_shares)
-    _over_rows(
-        launches,
+    launches.over_rows(
         make_gradients(*formulas),
         raw_scores.n_rows,
         output,
@@ -169,7 +165,7 @@ def _taken(
 
 
 def _as_integers(
-    launches: Launches, floats: _Floats, inside: Inside, *, counts_rows: bool
+    launches: Launches, floats: _Floats, inside: CudaMarks, *, counts_rows: bool
 ) -> Gradients:
     dev, n_rows, is_curved = launches.device, len(floats.gradient), floats.is_curved
     pair = floats.gradient, floats.hessian
@@ -178,12 +174,12 @@ def _as_integers(
     )
     magnitude = dev.zeros(2, np.int64)
     scales = 2.0**gradient_shift, 2.0**hessian_shift
-    _over_rows(launches, kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
+    launches.over_rows(kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
     wide = dev.download(magnitude)
     less, less_curved = (narrowing(int(wide[kind]), inside.n) for kind in (GRADIENT, HESSIAN))
     limb, narrow = dev.empty((1 + is_curved) * n_rows, np.int32), dev.zeros(2, np.int64)
     found = inside.mark, limb, narrow
-    _over_rows(launches, kernels.narrow, n_rows, less, less_curved, is_curved, *pair, *found)
+    launches.over_rows(kernels.narrow, n_rows, less, less_curved, is_curved, *pair, *found)
     curved, steep = dev.download(narrow).tolist()
     if not is_curved:
         curved, hessian_shift, less_curved = inside.n, 0, 0
@@ -216,44 +212,54 @@ def begin(launches: Launches, data: CudaData, bins: Bins, gradients: Gradients) 
 
 def sums(launches: Launches, rows: CudaRows, gradients: Gradients, nodes: HostArray) -> HostArray:
     arrays: CudaGradients = gradients.arrays
-    found = launches.device.zeros(2 * len(nodes), np.int64)
-    table = route_table(rows.start[nodes], rows.n_rows[nodes], launches.tuning.route_rows)
+    found = launches.device.zeros(2 * len(rows.start), np.int64)
     args = rows.order, arrays.is_curved, arrays.gradient, arrays.hessian, found
-    launches.tiled(kernels.sum_gradients, table, [], *args)
-    return launches.device.download(found).reshape(-1, 2)[:, [GRADIENT, HESSIAN]]
+    launches.over_tiles(kernels.sum_gradients, ends_of(launches, rows), *args)
+    each = launches.device.download(found).reshape(-1, 2)[:, [GRADIENT, HESSIAN]]
+    return each[nodes]
 
 
 def renew(
     launches: Launches, raw_scores: CudaRawScores, output: int, rows: CudaRows, step: HostArray
 ) -> None:
-    node = np.flatnonzero(rows.n_rows)
-    table = route_table(rows.start[node], rows.n_rows[node], launches.tuning.route_rows)
-    begin = output * raw_scores.n_rows
-    told = [step[node].astype(np.float64)]
-    launches.tiled(kernels.renew, table, told, begin, rows.order, raw_scores.raw)
+    begin, own = output * raw_scores.n_rows, launches.device.upload(step.astype(np.float64))
+    args = own, begin, rows.order, raw_scores.raw
+    launches.over_tiles(kernels.renew, ends_of(launches, rows), *args)
 
 
-def _over_rows(launches: Launches, kernel: Any, n_rows: int, *args: Any) -> None:
-    """Launch a kernel whose blocks put together what they find in rows."""
-    tuning = launches.tuning
-    blocks = max(1, min(-(-n_rows // tuning.gradient_threads), tuning.gradient_blocks))
-    launches.device.launch(kernel, blocks, tuning.gradient_threads, n_rows, *args)
+class CudaWatched:
+    """Some rows whose mean loss is asked for; see `contract.Watched`."""
 
+    def __init__(
+        self, launches: Launches, raw_scores: CudaRawScores, row: HostArray, weight: HostArray
+    ) -> None:
+        self._launches, self._raw_scores, self._n = launches, raw_scores, len(row)
+        self._weighing = Weighing.of(weight)
+        near = self._weighing.near
+        if (near == near[0]).all():
+            near = near[:1]
+        upload = launches.device.upload
+        self._row, self._near = upload(row.astype(np.int32)), upload(near)
 
-def _inside(launches: Launches, raw_scores: CudaRawScores, takes_part: HostArray | None) -> Inside:
-    """Those that are to take part and have weight."""
-    dev, n_rows = launches.device, raw_scores.n_rows
-    parts = [part for part in (takes_part, raw_scores.has_weight) if part is not None]
-    if not parts:
-        return Inside(n_rows, launches.constants(np.ones(1, np.uint8))[0], raw_scores.every)
-    is_inside = np.logical_and.reduce(parts)
-    n = int(np.count_nonzero(is_inside))
-    mark = dev.upload(is_inside.astype(np.uint8))
-    # A mark is a code of 0 or 1, and those with a 1 go left.
-    table = route_table(ROOT, np.array([n_rows]), launches.tuning.route_rows)
-    test, goes_right = np.zeros((1, 2), np.int64), np.array([1, 0], np.uint8)
-    tile, tests, bits, bound = dev.pack(table, test, goes_right, np.array([[0, n]]))
-    chosen = choose(launches, (mark, 1, n_rows), tests, bits, tile, raw_scores.every)
-    order = dev.empty(n_rows, np.int32)
-    move(launches, chosen, bound, raw_scores.every, order)
-    return Inside(n, mark, order)
+    def mean_loss(self, loss: Loss) -> float:
+        dev, raw_scores, n = self._launches.device, self._raw_scores, self._n
+        weighted, largest = dev.empty(n, np.float64), dev.zeros(1, np.int64)
+        self._launches.over_rows(
+            make_losses(loss.formulas, loss.is_of_shares),
+            n,
+            raw_scores.n_rows,
+            raw_scores.n_outputs,
+            float(loss.constant),
+            self._row,
+            raw_scores.y,
+            raw_scores.raw,
+            self._near,
+            weighted,
+            largest,
+        )
+        most = float(dev.download(largest).view(np.float64)[0])
+        if not np.isfinite(most):
+            return np.inf
+        shift, total = self._weighing.shift_for(most), dev.zeros(1, np.int64)
+        self._launches.over_rows(kernels.add_losses, n, 2.0**shift, weighted, total)
+        return self._weighing.mean(int(dev.download(total)[0]), shift)

@@ -17,8 +17,7 @@ from gputree.backends.contract import Search
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.histogram import CudaHist, Source
-from gputree.backends.cuda.launch import Launches
-from gputree.backends.cuda.plan import piece_table
+from gputree.backends.cuda.launch import Launches, Tiles
 from gputree.backends.cuda.route import codes_in
 from gputree.backends.cuda.rows import CudaRows, span_keys
 from gputree.backends.whole import Limits, Whole
@@ -151,12 +150,16 @@ class LevelTree:
         if channels.is_classes:
             may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
         frontier = np.flatnonzero(may)
-        start, n_rows = self.rows.start[frontier], self.rows.n_rows[frontier]
+        n_rows = self.rows.n_rows[frontier]
         on_device, tiles = self.dev.upload(frontier.astype(np.int32)), None
-        if self._bytes(2 * len(frontier)) <= self.limits.budget:
-            large, small = cuda_histogram.tiles_of(self.launches, start, n_rows)
-            tiles = _Tiles(len(frontier), large, small, on_device, on_device)
-        return _Level(len(frontier), int(n_rows.sum()), on_device, tiles)
+        level = _Level(len(frontier), int(n_rows.sum()), on_device)
+        if self._bytes(2 * level.n) <= self.limits.budget:
+            is_small = n_rows < self.tuning.direct_rows
+            n_large = int((-(-n_rows[~is_small] // self.tuning.tile_rows)).sum())
+            large, small, _ = self._listed_tiles(level, 0, level.n)
+            counted = (large, n_large), (small, int(is_small.sum()))
+            tiles = _Tiles(level.n, *counted, on_device, on_device)
+        return replace(level, tiles=tiles)
 
     # Search.
 
@@ -207,15 +210,19 @@ class LevelTree:
 
     def _tallied(self, level: _Level, first: int, n: int) -> CudaHist:
         """Sums of some nodes of a level, all of whose rows are added up."""
+        large, small, count = self._listed_tiles(level, first, n)
+        counted = _counted(self.dev.download(count), large, small)
+        return cuda_histogram.tally_tiles(self.launches, self._listed(), n, *counted)
+
+    def _listed_tiles(self, level: _Level, first: int, n: int) -> tuple[Array, Array, Array]:
+        """The large and the small tiles of some nodes of a level, and how many there are."""
         large, small, first_tile = self._room_for_tiles(level.n_rows, n)
         count = self.dev.empty(grow.N_COUNTS, np.int64)
         table = self.node, self.channels.n, self.tuning.direct_rows, self.tuning.tile_rows
         self._in_block(
             make_list_tallied, level.frontier, first, n, *table, first_tile, large, small, count
         )
-        counts = self.dev.download(count)
-        large, small = _counted(counts, large, small)
-        return cuda_histogram.tally_tiles(self.launches, self._listed(), n, large, small)
+        return large, small, count
 
     def _listed(self) -> CudaRows:
         """Rows in the order of the level at hand."""
@@ -423,7 +430,9 @@ class LevelTree:
         start, n_rows = node[:, grow.START].copy(), node[:, grow.N_ROWS].copy()
         depth = np.searchsorted(self.depth_ends, np.arange(self.n_nodes), side="right")
         is_leaf = first_child < 0
-        order = self._gathered(start, np.where(is_leaf, n_rows, 0), depth)
+        n_ended = np.where(is_leaf, n_rows, 0)
+        order, ends = self._gathered(start, n_ended, depth)
+        rows = replace(self.rows, order=order, start=start, n_rows=n_ended, ends=ends)
         return Whole(
             is_inner=~is_leaf,
             first_child=first_child,
@@ -435,27 +444,21 @@ class LevelTree:
             depth=depth,
             score=best[:, split.SCORE].copy().view(np.float64),
             sums=node[:, grow.SUMS :].copy(),
-            rows=replace(self.rows, order=order, start=start, n_rows=np.where(is_leaf, n_rows, 0)),
+            rows=rows,
         )
 
-    def _gathered(self, start: HostArray, n_rows: HostArray, depth: HostArray) -> Array:
-        """All rows in one list: those of leaves at even depths come to those at odd ones."""
+    def _gathered(
+        self, start: HostArray, n_rows: HostArray, depth: HostArray
+    ) -> tuple[Array, Tiles]:
+        """All rows in one list, where leaves at even depths come to the others; and its tiles."""
+        source = np.where(depth == 0, 1, np.where(depth % 2 == 0, 2, 0)).astype(np.uint8)
+        tiles, (where,) = self.launches.cut(start, n_rows, source)
         if len(self.lists) == 1:
-            return self.lists[0]
+            return self.lists[0], tiles
         gathered = self.lists[1]
-        for source, is_there in (
-            (self.lists[0], depth == 0),
-            (self.lists[min(2, len(self.lists) - 1)], (depth > 0) & (depth % 2 == 0)),
-        ):
-            some = np.flatnonzero(is_there & (n_rows > 0))
-            if some.size:
-                table = piece_table(start[some], n_rows[some], self.tuning.route_rows)
-                table = table.reshape(-1, route.PIECE_COLUMNS)
-                table[:, route.TO] = table[:, route.FROM]
-                piece = self.dev.upload(table)
-                args = piece, source, gathered
-                self.dev.launch(route.pick, len(table), self.tuning.route_threads, *args)
-        return gathered
+        second = self.lists[min(2, len(self.lists) - 1)]
+        self.launches.over_tiles(route.gather, tiles, where, self.lists[0], second, gathered)
+        return gathered, tiles
 
 
 def _counted(

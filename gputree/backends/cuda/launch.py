@@ -10,8 +10,17 @@ from gputree.backends.cuda.device import Device
 from gputree.backends.cuda.plan import Tuning, piece_table
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.cuda import route
+from gputree.runs import begins
 
 MOST_KEPT = 32  # constants of a fit
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A route table that was made on the device."""
+
+    table: Array
+    n: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,12 @@ class Launches:
         blocks = max(1, min(-(-n // threads), 2**16))
         self.device.launch(kernel, blocks, threads, *args)
 
+    def over_rows(self, kernel: Any, n_rows: int, *args: Any) -> None:
+        """Launch a kernel whose blocks put together what they find in rows."""
+        tuning = self.tuning
+        blocks = max(1, min(-(-n_rows // tuning.gradient_threads), tuning.gradient_blocks))
+        self.device.launch(kernel, blocks, tuning.gradient_threads, n_rows, *args)
+
     def tiled(self, kernel: Any, table: HostArray, told: Sequence[HostArray], *args: Any) -> None:
         """Launch a kernel with a block for each tile of a route table; none for no tiles.
 
@@ -46,6 +61,28 @@ class Launches:
         if n_tiles:
             told = self.device.pack(table, *told)
             self.device.launch(kernel, n_tiles, self.tuning.route_threads, *told, *args)
+
+    def cut(
+        self, start: HostArray, n_rows: HostArray, *told: HostArray
+    ) -> tuple[Tiles, list[Array]]:
+        """The tiles of owners of rows; and small arrays of the host, which travel with them.
+
+        The table has an entry for some thousand rows, so it is made where it is read.
+        """
+        n_tiles = -(-n_rows // self.tuning.route_rows)
+        first, n = begins(n_tiles), int(n_tiles.sum())
+        whole = (each.astype(np.int64) for each in (start, n_rows, first))
+        on_device = self.device.pack(*whole, *told)
+        table = self.device.empty(n * route.TILE_COLUMNS, np.int64)
+        args = len(start), n, self.tuning.route_rows, *on_device[:3], table
+        self.over(route.list_tiles, n, *args)
+        return Tiles(table, n), on_device[3:]
+
+    def over_tiles(self, kernel: Any, tiles: Tiles, *args: Any) -> None:
+        """Launch a kernel with a block for each tile; none for no tiles."""
+        if tiles.n:
+            threads = self.tuning.route_threads
+            self.device.launch(kernel, tiles.n, threads, tiles.table, *args)
 
     def picked(self, source: Array, start: HostArray, n: HostArray) -> HostArray:
         """Some pieces of an array of the device, one after another."""

@@ -34,6 +34,8 @@ class Tuning:
     attribution_threads: int = 128
     staged_bytes: int = 2**22  # of a matrix of the host, which travels some rows at a time
     value_slots: int = 2**13  # for distinct values of a column, twice as many as can be told apart
+    sort_threads: int = 256
+    sort_rows: int = 4096  # of a tile that is sorted by a digit
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
@@ -41,6 +43,7 @@ class Tuning:
         assert self.gradient_threads % WARP == 0 == self.category_threads % WARP
         assert self.attribution_threads % WARP == 0
         assert self.value_slots.bit_count() == 1
+        assert self.sort_rows % self.sort_threads == 0 == self.sort_threads % WARP
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
@@ -50,6 +53,8 @@ SMALL = Tuning(
     attribution_threads=WARP,
     staged_bytes=2**10,
     value_slots=64,
+    sort_threads=2 * WARP,
+    sort_rows=12 * WARP,
 )
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 

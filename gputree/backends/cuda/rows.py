@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gputree.backends.contract import Moves
-from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.launch import Launches, Tiles
 from gputree.backends.cuda.plan import (
     Groups,
     Planes,
@@ -67,6 +67,7 @@ class CudaRows:
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
     kept: dict[str, Array] = field(default_factory=dict)  # what was brought when it was first asked
+    ends: Tiles | None = None  # the tiles of all nodes, where somebody has cut them
 
     @property
     def stride(self) -> int:
@@ -82,6 +83,11 @@ def span_keys(launches: Launches, rows: CudaRows) -> Array:
         bits = (point + 0.0).view(np.int64)
         rows.kept["key"] = launches.device.upload(np.where(bits < 0, bits ^ ORDERED, bits))
     return rows.kept["key"]
+
+
+def ends_of(launches: Launches, rows: CudaRows) -> Tiles:
+    """The tiles of the rows at all nodes, each with the number of its node."""
+    return rows.ends or launches.cut(rows.start, rows.n_rows)[0]
 
 
 def attached(
@@ -212,4 +218,4 @@ def with_children(
     stays = ways.first + moves.n_children
     start[children], n_rows[children] = np.delete(begin, stays), np.delete(n_found, stays)
     start[moves.node], n_rows[moves.node] = begin[stays], n_found[stays]
-    return replace(rows, order=order, start=start, n_rows=n_rows)
+    return replace(rows, order=order, start=start, n_rows=n_rows, ends=None)

@@ -15,11 +15,14 @@ from gputree.kernels.cuda import (
     attribution,
     binning,
     categories,
+    draws,
     gradients,
     grow,
     histogram,
+    leaves,
     predict,
     route,
+    sort,
     split,
 )
 from gputree.kernels.losses import every_loss
@@ -37,7 +40,7 @@ ARRAYS = {
     **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
     **dict.fromkeys(("rated", "first_entry", "seen", "first_edge", "n_points"), "i8"),
     **dict.fromkeys(("edge", "slots"), "i4"),
-    **dict.fromkeys(("others", "point", "quadrature", "share", "node_value"), "f8"),
+    **dict.fromkeys(("others", "point", "quadrature", "node_share", "node_value"), "f8"),
     **dict.fromkeys(("path", "credited"), "f8"),
     **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
     **dict.fromkeys(("large", "small", "first_tallied", "column_at"), "i8"),
@@ -59,6 +62,7 @@ OTHERS = {
     **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
     **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
+    **dict.fromkeys(("scale", "share", "farthest"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale", "divisor"), "f8"),
 }
 
@@ -104,6 +108,7 @@ def all_cases() -> list[Case]:
         *groups(),
         *routes(),
         *boosting(),
+        *sorting(),
         *codings(),
         *growth(),
         *others(),
@@ -184,6 +189,12 @@ def routes() -> Iterator[Case]:
         arrays = {"source": kind, "picked": kind}
         yield Case(f"pick {kind}", route.pick, threads, arrays=arrays)
     yield Case("copy_rows", route.copy_rows, TUNING.threads)
+    yield Case(
+        "list_tiles", route.list_tiles, TUNING.threads, arrays={"start": "i8", "n_rows": "i8"}
+    )
+    arrays = {"source": "u1", "first": "i4", "second": "i4", "gathered": "i4"}
+    yield Case("gather", route.gather, threads, arrays=arrays)
+    yield Case("fill", route.fill, TUNING.threads, arrays={"out": "i4"})
     yield Case("mark", route.mark, threads)
     yield Case("span", route.span, threads)
 
@@ -209,8 +220,34 @@ def boosting() -> Iterator[Case]:
     yield Case("volumes", gradients.make_volumes(), TUNING.threads)
     yield Case("widen", gradients.widen, threads)
     yield Case("narrow", gradients.narrow, threads)
+    for loss in every_loss():
+        kernel = gradients.make_losses(loss.formulas, loss.is_of_shares)
+        arrays = {"weight": "f8", "loss": "f8"}
+        yield Case(f"take_losses {loss.name}", kernel, threads, arrays=arrays)
+    yield Case("add_losses", gradients.add_losses, threads, arrays={"loss": "f8"})
+    arrays = dict.fromkeys(("may_be", "has_weight", "is_taken"), "u1")
+    yield Case("draw_rows", draws.draw_rows, threads, arrays=arrays)
+    for code in ("u1", "u2"):
+        arrays = {"code": code, "is_taken": "u1", "tested": "i4", "slots": "i8", "table": "u2"}
+        yield Case(f"pass_on {code}", draws.pass_on, TUNING.threads, arrays=arrays)
     yield Case("sum_gradients", gradients.sum_gradients, TUNING.route_threads)
     yield Case("renew", gradients.renew, TUNING.route_threads)
+
+
+def sorting() -> Iterator[Case]:
+    threads = TUNING.sort_threads
+    count = sort.make_count_digits(TUNING.sort_rows)
+    yield Case("count_digits", count, threads)
+    move = sort.make_move_by_digit(TUNING.sort_rows, threads)
+    yield Case("move_by_digit", move, threads, arrays={"key_out": "i8", "row_out": "i4"})
+    amounts = ("residual", "value", "weight", "middle", "picked", "taken", "total", "moved")
+    arrays = {**dict.fromkeys(amounts, "f8"), **dict.fromkeys(("start", "n_rows", "at"), "i8")}
+    by_rows = ("take_residuals", "take_clipped", "take_weights", "take_leaves")
+    for name in (*by_rows, "pick_each", "reach", "add_in_order"):
+        own = dict(arrays)
+        if name in by_rows:
+            del own["n_rows"]
+        yield Case(name, getattr(leaves, name), TUNING.threads, arrays=own)
 
 
 def codings() -> Iterator[Case]:

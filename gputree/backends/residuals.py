@@ -1,15 +1,14 @@
-"""Leaves of losses that look at the rank of residuals, not at their sum."""
-
-from collections.abc import Callable
-from typing import TypeAlias
+"""What leaves of losses are that look at the rank of residuals, not at their sum: on the host."""
 
 import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.runs import begins
 
+ALMOST = 1.0 - 1e-12
 
-class Residuals:
+
+class HostResiduals:
     """What rows are off by, leaf by leaf: `leaf` is the node of the tree where each row is."""
 
     def __init__(
@@ -32,10 +31,6 @@ class Residuals:
         total = np.bincount(leaf, own, minlength=self._n_nodes)
         moved = np.bincount(leaf, own * apart, minlength=self._n_nodes)
         return np.asarray(middle + moved / np.where(total > 0.0, total, 1.0))
-
-
-# Finds the value of each node of a tree.
-Refine: TypeAlias = Callable[[Residuals], HostArray]
 
 
 def leaf_quantiles(
@@ -64,5 +59,5 @@ def weighted_quantile(value: HostArray, weight: HostArray, share: float) -> floa
 def _reached(value: HostArray, weight: HostArray, share: float) -> float:
     """The same of sorted values; a share that is missed by rounding only is reached."""
     running = np.cumsum(weight)
-    at = int(np.searchsorted(running, share * running[-1] * (1.0 - 1e-12)))
+    at = int(np.searchsorted(running, share * running[-1] * ALMOST))
     return float(value[min(at, len(value) - 1)])
