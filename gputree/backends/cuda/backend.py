@@ -247,7 +247,8 @@ class CudaBackend(Defaults):
     ) -> CudaRows:
         listed = self._device.download(rows.order), rows.start, rows.n_rows
         order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
-        return replace(rows, order=self._device.upload(order), start=start, n_rows=n_rows)
+        order = self._device.upload(order)
+        return replace(rows, order=order, start=start, n_rows=n_rows, half=0)
 
     # Whole trees.
 

@@ -30,6 +30,7 @@ class Tuning:
     grow_threads: int = 1024  # of the one block that decides on all nodes of a level
     gradient_threads: int = 256
     gradient_blocks: int = 1024  # at most: each adds its part of a total to memory
+    few_rows: int = 512  # of the largest node that is searched from its rows, without sums by code
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
@@ -38,7 +39,7 @@ class Tuning:
 
 
 # Threads of the simulator are slow to start; small tiles make several of every kind.
-SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3)
+SMALL = Tuning(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3, 5)
 AUTOMATIC = SMALL if SIMULATED else Tuning()
 
 
@@ -198,10 +199,14 @@ def plan_gradients(channels: Channels, is_curved: bool) -> Planes:
     return replace(planes, sum_dtype=np.int32)
 
 
-def limb_count(amount: HostArray) -> int:
-    """Limbs that hold the largest magnitude; the last one has the sign."""
-    most = max(abs(int(amount.min())), abs(int(amount.max())), 1) if amount.size else 1
-    return -(-most.bit_length() // histogram.LIMB_BITS)
+def magnitude(amount: HostArray) -> int:
+    """The largest magnitude of some integers."""
+    return max(abs(int(amount.min())), abs(int(amount.max()))) if amount.size else 0
+
+
+def limb_count(most: int) -> int:
+    """Limbs that hold magnitudes up to one; the last one has the sign."""
+    return -(-max(most, 1).bit_length() // histogram.LIMB_BITS)
 
 
 def tiles(

@@ -11,7 +11,16 @@ import numpy as np
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import binning, gradients, grow, histogram, predict, route, split
+from gputree.kernels.cuda import (
+    binning,
+    few_rows,
+    gradients,
+    grow,
+    histogram,
+    predict,
+    route,
+    split,
+)
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -23,9 +32,10 @@ ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
-    **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
-    **dict.fromkeys(("large", "small", "first_tallied"), "i8"),
-    **dict.fromkeys(("place_of", "tallied"), "i4"),
+    **dict.fromkeys(("output", "nodes", "first_tile", "large", "count"), "i8"),
+    "first_tallied": "i8",
+    **dict.fromkeys(("place_of", "tallied", "seat", "from_seat", "summed", "few"), "i4"),
+    **dict.fromkeys(("drawing", "turn"), "i4"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -41,7 +51,7 @@ ARRAYS = {
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
-    **dict.fromkeys(("derives", "goes_deeper"), "b1"),
+    **dict.fromkeys(("derives", "goes_deeper", "by_rank", "has_ones"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale"), "f8"),
 }
@@ -128,6 +138,11 @@ def splits() -> Iterator[Case]:
                 yield Case(name, make(source), threads, (two_classes,), arrays)
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
+    # Sums of two classes with a count, candidates and keys.
+    shared = (8 * (3 + TUNING.scan_warps * (3 + few_rows.TOLD)) + 4 * 4 * TUNING.few_rows,)
+    for source, label in [*((source, "u1") for source in SOURCES), (SOURCES[0], "i4")]:
+        name = f"search_features {source.__name__} {label}"
+        yield Case(name, few_rows.make_search(source), threads, shared, {"label": label})
 
 
 def routes() -> Iterator[Case]:
@@ -156,7 +171,7 @@ def growth() -> Iterator[Case]:
     for make in makers:
         yield Case(make.__name__.removeprefix("make_"), make(threads), threads)
     yield Case("rank_features", grow.rank_features, TUNING.threads)
-    for kind in ("i8", "u8"):
+    for kind in ("i4", "i8", "u8"):
         yield Case(f"copy {kind}", grow.copy, TUNING.threads, arrays={"source": kind, "out": kind})
 
 
