@@ -19,8 +19,10 @@ def at_roots(target: Target, n_each: HostArray | None) -> tuple[HostArray, HostA
 
 
 def with_room(start: HostArray, n_rows: HostArray, n_nodes: int) -> tuple[HostArray, HostArray]:
-    """Copies of both with an entry for each of at least `n_nodes` nodes."""
-    more = max(0, n_nodes - len(start))
+    """Both with an entry for each of so many nodes, at least: the same, or copies twice as long."""
+    if len(start) >= n_nodes:
+        return start, n_rows
+    more = max(n_nodes, 2 * len(start)) - len(start)
     return np.pad(start, (0, more)), np.pad(n_rows, (0, more))
 
 
@@ -33,7 +35,7 @@ def dispersed_lists(
     node: HostArray,
 ) -> tuple[HostArray, HostArray, HostArray]:
     """The lists with the rows of `nodes` taken out, and `row[i]` put last at `node[i]`."""
-    start, n_rows = with_room(start, n_rows, int(node.max(initial=-1)) + 1)
+    start, n_rows = with_room(start, n_rows.copy(), int(node.max(initial=-1)) + 1)
     n_rows[nodes] = 0
     held = np.flatnonzero(n_rows)
     kept = order[spread_out(start[held], n_rows[held])]

@@ -204,6 +204,7 @@ def _tunings() -> "dict[str, Tuning]":
             grow_threads=AUTOMATIC.grow_threads // 2,
             gradient_threads=AUTOMATIC.gradient_threads // 2,
             gradient_blocks=AUTOMATIC.gradient_blocks // 2,
+            few_rows=0,
         ),
         "double": replace(
             AUTOMATIC,
@@ -215,8 +216,9 @@ def _tunings() -> "dict[str, Tuning]":
             threads=AUTOMATIC.threads * 2,
             gradient_threads=AUTOMATIC.gradient_threads * 2,
             gradient_blocks=AUTOMATIC.gradient_blocks * 2,
+            few_rows=AUTOMATIC.few_rows * 2,
         ),
-        "no shared memory": replace(AUTOMATIC, direct_rows=2**31),
+        "no shared memory": replace(AUTOMATIC, direct_rows=2**31, few_rows=AUTOMATIC.few_rows * 8),
     }
 
 

@@ -71,7 +71,7 @@ class Growing(Fit):
         pairs = zip(targets, seeds, strict=True)
         backend, dataset = self.backend, self.dataset
         n_bytes = dataset.n_rows * dataset.n_features * dataset.bins.code_bytes
-        for n in trees_at_once(backend, n_bytes, self.budget):
+        for n in trees_at_once(backend, dataset.n_rows, n_bytes, self.budget):
             batch = list(itertools.islice(pairs, n))
             if not batch:
                 return

@@ -10,8 +10,6 @@ from sklearn.utils import check_random_state
 
 from gputree.kernels.criteria import Criterion
 
-AUTOMATIC_BUDGET = 256 * 2**20  # bytes of histograms: thousands of nodes of an ordinary table
-
 # What min_samples_category="auto" means: in columns of many categories, those of fewer rows in a
 # node are one together.
 FEWEST_ROWS = 10
@@ -179,10 +177,10 @@ def seed(random_state: Any) -> int:
     return int(generator.randint(2**31 - 1))
 
 
-def budget(value: Any) -> int:
-    """Bytes that histograms may take."""
+def budget(value: Any) -> int | None:
+    """Bytes that histograms may take; None where memory decides."""
     whole("histogram_budget", value, 1, or_none=True)
-    return AUTOMATIC_BUDGET if value is None else int(value)
+    return None if value is None else int(value)
 
 
 def one_of(name: str, value: Any, choices: Any) -> Any:

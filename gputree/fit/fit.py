@@ -8,15 +8,21 @@ from gputree.dtypes import HostArray
 from gputree.fit.dataset import Dataset
 from gputree.fit.report import FitReport
 
+# Bytes of histograms where nobody knows how much memory there is: thousands of nodes of an
+# ordinary table.
+AUTOMATIC_BUDGET = 256 * 2**20
+
 
 class Fit:
     """What trees, forests and boosted models share while they grow."""
 
-    def __init__(self, dataset: Dataset, budget: int) -> None:
-        """`budget`: the bytes that histograms may take."""
+    def __init__(self, dataset: Dataset, budget: int | None) -> None:
+        """`budget`: the bytes that histograms may take; None: what the device has room for."""
         self.dataset = dataset
         self.backend: Any = Timed(dataset.backend)
-        self.budget = min(budget, self.backend.room_for_hists() or budget)
+        wanted = AUTOMATIC_BUDGET if budget is None else budget
+        room: int = self.backend.room_for_hists() or wanted
+        self.budget = room if budget is None else min(budget, room)
         self.peak_bytes = 0
         self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
         self._compiled_before = self.backend.compile_seconds

@@ -26,15 +26,20 @@ from gputree.growth.seek import alike
 Then: TypeAlias = Callable[[int, Grown], Result]
 
 MOST_TOGETHER = 16  # trees in one frontier: progress is seen, and Ctrl-C keeps what is finished
+# Of each row of a tree in a frontier that several share, beside its codes: its place in lists, what
+# it adds to sums, and the nodes that it may make in a tree of unlimited depth.
+ROW_BYTES = 400
 
 
-def trees_at_once(backend: Backend, n_bytes: int, budget: int) -> Iterator[int]:
-    """How many trees to grow together, each on codes of so many bytes: the first ones, and so on.
+def trees_at_once(backend: Backend, n_rows: int, n_bytes: int, budget: int) -> Iterator[int]:
+    """How many trees to grow together, each on rows whose codes take so many bytes: at first, then.
 
-    As many as the budget has room for the codes of their rows; fewer at first where that costs
-    nothing, so that some are there soon.
+    As many as the budget has room for; fewer at first where that costs nothing, so that some are
+    there soon.
     """
     few = 2 * backend.n_lanes
+    if backend.shares_frontiers:
+        n_bytes += n_rows * ROW_BYTES
     most = max(min(budget // n_bytes, MOST_TOGETHER), few)
     n = few if backend.grows_whole and not backend.shares_frontiers else most
     while True:

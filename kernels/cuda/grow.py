@@ -29,12 +29,24 @@ from gputree.kernels.cuda.split import weight_at
 START, N_ROWS, FIRST_CHILD, SPLIT = 0, 1, 2, 3
 SUMS = SPLIT + split.LEFT
 # What the host is told of a level: how many nodes are split, into how many tiles their rows are
-# cut, how many children are searched next, how many rows those have, how many nodes are tallied for
-# that, and into how many large and small tiles the rows of these are cut.
-N_SPLIT, N_TILES, N_NEXT, NEXT_ROWS, N_TALLIED, N_LARGE, N_SMALL, N_COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
+# cut, how many children are searched next, how many rows those have, how many of them are searched
+# by their sums, how many rows these have, how many nodes are tallied for that, and into how many
+# tiles their rows are cut.
+N_SPLIT, N_TILES, N_NEXT, NEXT_ROWS, N_SUMMED, SUMMED_ROWS, N_TALLIED, TALLIED_TILES = range(8)
+N_COUNTS = 8
 
 
 @function
+@function
+def line_of(seat, n_summed):
+    """The line of a node among the winners: nodes without sums come after the others.
+
+    The seat of a node is its place among those with sums, or the complement of that among those
+    without.
+    """
+    return np.int64(seat) if seat >= 0 else np.int64(n_summed) + ~np.int64(seat)
+
+
 @function
 def n_tiles_of(n_rows, step):
     """Into how many tiles of `step` rows some rows are cut."""
@@ -60,65 +72,46 @@ def cut_rows(owner, n, nodes, width, first_tile, n_tiles, most_tiles, step, tile
 
 
 @function
-def cut_tallied(
-    tallied, first, n, nodes, width, direct_rows, step, first_tile, large, small, count, board
-):  # fmt: skip
-    """Write the tiles of nodes from `first` on that are tallied, each to its own place.
-
-    Nodes with few rows are a small tile, the rows of all others are cut into large ones.
-    """
+def cut_tallied(tallied, first, n, nodes, width, step, first_tile, tile, count, board):
+    """Write the tiles of nodes from `first` on that are tallied, each to its own place."""
     thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
-    n_large, n_small, chunk = np.int64(0), np.int64(0), np.int64(0)
+    n_tiles, chunk = np.int64(0), np.int64(0)
     while chunk < n:
         place = chunk + thread
-        own_large, own_small = np.int64(0), np.int64(0)
-        begin, n_rows = np.int64(0), np.int64(0)
+        n_own = np.int64(0)
         if place < n:
             at = np.int64(tallied[first + place]) * width
-            begin, n_rows = np.int64(nodes[at + START]), np.int64(nodes[at + N_ROWS])
-            if n_rows < direct_rows:
-                own_small = np.int64(1)
-            else:
-                own_large = n_tiles_of(n_rows, step)
-        large_to, all_large = block_scan(own_large, board)
-        small_to, all_small = block_scan(own_small, board)
+            n_own = n_tiles_of(np.int64(nodes[at + N_ROWS]), step)
+        up_to, whole = block_scan(n_own, board)
         if place < n:
-            first_tile[place] = n_large + large_to - own_large
-        if own_small > 0:
-            out = (n_small + small_to - 1) * histogram.TILE_COLUMNS
-            small[out + histogram.FIRST], small[out + histogram.LAST] = begin, begin + n_rows
-            small[out + histogram.PLACE] = place
-        n_large, n_small = n_large + all_large, n_small + all_small
+            first_tile[place] = n_tiles + up_to - n_own
+        n_tiles += whole
         chunk += n_threads
     cuda.syncthreads()
     number = thread
-    while number < n_large:
+    while number < n_tiles:
         place = owner_of(number, first_tile, n)
         at = np.int64(tallied[first + place]) * width
         begin = nodes[at + START] + (number - first_tile[place]) * step
         out = number * histogram.TILE_COLUMNS
-        large[out + histogram.FIRST] = begin
-        large[out + histogram.LAST] = min(begin + step, nodes[at + START] + nodes[at + N_ROWS])
-        large[out + histogram.PLACE] = place
+        tile[out + histogram.FIRST] = begin
+        tile[out + histogram.LAST] = min(begin + step, nodes[at + START] + nodes[at + N_ROWS])
+        tile[out + histogram.PLACE] = place
         number += n_threads
     if thread == 0:
-        count[N_LARGE], count[N_SMALL] = n_large, n_small
+        count[TALLIED_TILES] = n_tiles
 
 
 def make_list_tallied(threads):
-    """Tiles of the nodes of a part of a frontier, which all are tallied."""
+    """Tiles of a part of some nodes, which all are tallied."""
     n_warps = threads // WARP
 
     @kernel
-    def list_tallied(
-        frontier, first, n, nodes, n_channels, direct_rows, tile_rows, first_tile, large, small,
-        count,
-    ):  # fmt: skip
+    def list_tallied(summed, first, n, nodes, n_channels, tile_rows, first_tile, tile, count):
         board = cuda.shared.array(n_warps, int64)
         cut_tallied(
-            frontier, first, n, nodes, SUMS + n_channels, direct_rows, tile_rows, first_tile, large,
-            small, count, board,
-        )  # fmt: skip
+            summed, first, n, nodes, SUMS + n_channels, tile_rows, first_tile, tile, count, board
+        )
 
     return list_tallied
 
@@ -147,8 +140,9 @@ def make_doubt(threads):
 
     @kernel
     def doubt(
-        frontier, n_frontier, winner, nodes, n_channels, ridge, least_worth, is_weighted, n_outputs,
-        route_rows, most_tiles, doubtful, place_of, first_tile, tile, low, high,
+        frontier, seat, n_frontier, n_summed, winner, nodes, n_channels, ridge, least_worth,
+        is_weighted, n_outputs, route_rows, most_tiles, doubtful, place_of, first_tile, tile, low,
+        high,
     ):  # fmt: skip
         """`place_of[place]` is where a node of the frontier is among the doubtful ones, or -1."""
         thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
@@ -161,7 +155,8 @@ def make_doubt(threads):
             if place < n_frontier:
                 own = np.int64(frontier[place])
                 at = own * width
-                score = float_of(winner[place * (split.LEFT + n_channels) + split.SCORE])
+                line = line_of(seat[place], n_summed)
+                score = float_of(winner[line * (split.LEFT + n_channels) + split.SCORE])
                 is_close = score == 0.0 or is_weighted
                 if is_close and is_sufficient(score, at, nodes, ridge, least_worth):
                     is_doubtful = np.int64(1)
@@ -219,12 +214,12 @@ def make_decide(threads):
 
     @kernel
     def decide(
-        frontier, n_frontier, n_nodes, winner, nodes, n_channels, ridge, least_worth, n_outputs,
-        place_of, low, high, n_values, draw_key, route_rows, most_tiles, moved, from_place,
-        first_tile, tile, test, count,
+        frontier, seat, n_frontier, n_summed, n_nodes, winner, nodes, n_channels, ridge,
+        least_worth, n_outputs, place_of, low, high, n_values, draw_key, route_rows, most_tiles,
+        moved, from_seat, first_tile, tile, test, count,
     ):  # fmt: skip
         """Children are numbered from `n_nodes` on. For each node that is split: `moved` is its
-        number and `from_place` its place in the frontier; `n_outputs` is 0 where none is in doubt.
+        number and `from_seat` its seat; `n_outputs` is 0 where none is in doubt.
         """
         thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
         board = cuda.shared.array(n_warps, int64)
@@ -236,7 +231,8 @@ def make_decide(threads):
             own, base, parent = np.int64(0), np.int64(0), np.int64(0)
             if place < n_frontier:
                 parent = np.int64(frontier[place])
-                own, base = parent * width, place * (split.LEFT + n_channels)
+                line = line_of(seat[place], n_summed)
+                own, base = parent * width, line * (split.LEFT + n_channels)
                 for word in range(split.LEFT):
                     nodes[own + SPLIT + word] = winner[base + word]
                 score = float_of(winner[base + split.SCORE])
@@ -254,7 +250,7 @@ def make_decide(threads):
                 note_child(
                     first_child + 1, base, 1, n_channels, own, winner, nodes, draw_key, parent
                 )
-                moved[to], from_place[to] = parent, place
+                moved[to], from_seat[to] = parent, seat[place]
                 first_tile[to] = n_tiles + tiles_to - n_own
                 feature = winner[base + split.FEATURE]
                 own_test = to * route.THRESHOLD_COLUMNS
@@ -267,6 +263,10 @@ def make_decide(threads):
         cuda.syncthreads()
         if thread == 0:
             count[N_SPLIT], count[N_TILES] = n_split, n_tiles
+            if (
+                n_split == 0
+            ):  # tiles without rows belong to the first move, even where there is none
+                test[route.FEATURE] = 0
         cut_rows(moved, n_split, nodes, width, first_tile, n_tiles, most_tiles, route_rows, tile)
 
     return decide
@@ -291,13 +291,13 @@ def make_settle(threads):
 
     @kernel
     def settle(
-        nodes, n_channels, is_classes, n_scored, min_rows, min_weight, goes_deeper,
-        derives, direct_rows, tile_rows, most_tiles, moved, from_place, first_tile, n_right,
-        before, bound, frontier, own_place, above_place, tallied, first_tallied, large, small,
-        count,
+        nodes, n_channels, is_classes, n_scored, min_rows, min_weight, goes_deeper, few_rows,
+        derives, tile_rows, most_tiles, moved, from_seat, first_tile, n_right, before, bound,
+        frontier, seat, summed, few, own_place, above_place, tallied, first_tallied, large, count,
     ):  # fmt: skip
         """`before[tile]` becomes how many rows of all tiles below it go right. Where sums are
         derived, the smaller child of each parent is tallied, and the other has what is left.
+        Children of at most `few_rows` rows have no sums.
         """
         thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
         board = cuda.shared.array(n_warps, int64)
@@ -317,75 +317,101 @@ def make_settle(threads):
             # Tiles without rows belong to the first move, even where there is none.
             bound[route.START], bound[route.N_LEFT] = 0, 0
         cuda.syncthreads()
-        n_next, n_tallied, next_rows, chunk = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        n_next, n_summed, n_tallied = np.int64(0), np.int64(0), np.int64(0)
+        next_rows, summed_rows, chunk = np.int64(0), np.int64(0), np.int64(0)
         while chunk < n_split:
             move = chunk + thread
-            may_left, may_right, is_tallied = np.int64(0), np.int64(0), np.int64(0)
-            child, small_side, own_rows = np.int64(0), np.int64(0), np.int64(0)
+            child, small_side = np.int64(0), np.int64(0)
+            may_left, may_right, sum_left, sum_right = (
+                np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+            )  # fmt: skip
+            left_rows, right_rows = np.int64(0), np.int64(0)
             if move < n_split:
                 at = np.int64(moved[move]) * width
                 end_tile = first_tile[move + 1] if move + 1 < n_split else n_tiles
                 start, n_rows = np.int64(nodes[at + START]), np.int64(nodes[at + N_ROWS])
-                goes_right = before[end_tile] - before[first_tile[move]]
+                right_rows = before[end_tile] - before[first_tile[move]]
+                left_rows = n_rows - right_rows
                 bound[move * route.BOUND_COLUMNS + route.START] = start
-                bound[move * route.BOUND_COLUMNS + route.N_LEFT] = n_rows - goes_right
+                bound[move * route.BOUND_COLUMNS + route.N_LEFT] = left_rows
                 child = np.int64(nodes[at + FIRST_CHILD])
                 left, right = child * width, (child + 1) * width
-                nodes[left + START], nodes[left + N_ROWS] = start, n_rows - goes_right
-                nodes[right + START] = start + n_rows - goes_right
-                nodes[right + N_ROWS] = goes_right
+                nodes[left + START], nodes[left + N_ROWS] = start, left_rows
+                nodes[right + START], nodes[right + N_ROWS] = start + left_rows, right_rows
                 # Where a side has no rows, sums are wrong; that shall not go on for ever.
-                deeper = goes_deeper and 0 < goes_right < n_rows
+                deeper = goes_deeper and 0 < right_rows < n_rows
                 may_left = may_split(
                     left, nodes, is_classes, n_scored, min_rows, min_weight, deeper
                 )
                 may_right = may_split(
                     right, nodes, is_classes, n_scored, min_rows, min_weight, deeper
                 )
-                own_rows = may_left * (n_rows - goes_right) + may_right * goes_right
-                small_side = np.int64(1) if goes_right < n_rows - goes_right else np.int64(0)
-                is_tallied = np.int64(1) if may_left + may_right > 0 else np.int64(0)
+                sum_left = may_left if left_rows > few_rows else np.int64(0)
+                sum_right = may_right if right_rows > few_rows else np.int64(0)
+                small_side = np.int64(1) if right_rows < left_rows else np.int64(0)
+            is_tallied = np.int64(1) if sum_left + sum_right > 0 else np.int64(0)
             next_to, all_next = block_scan(may_left + may_right, board)
+            summed_to, all_summed = block_scan(sum_left + sum_right, board)
             tallied_to, all_tallied = block_scan(is_tallied, board)
-            _, all_rows = block_scan(own_rows, board)
-            place, family = n_next + next_to - may_left - may_right, n_tallied + tallied_to - 1
+            _, all_rows = block_scan(may_left * left_rows + may_right * right_rows, board)
+            _, rows_of_summed = block_scan(sum_left * left_rows + sum_right * right_rows, board)
+            family = n_tallied + tallied_to - 1
             if is_tallied > 0 and derives:
                 tallied[family] = child + small_side
-            if may_left > 0:
-                frontier[place], own_place[place] = child, family
-                above_place[place] = -1 if small_side == 0 else from_place[move]
-            if may_right > 0:
-                frontier[place + may_left], own_place[place + may_left] = child + 1, family
-                above_place[place + may_left] = -1 if small_side == 1 else from_place[move]
-            n_next, n_tallied = n_next + all_next, n_tallied + all_tallied
-            next_rows += all_rows
+            place = n_next + next_to - may_left - may_right
+            own_summed = n_summed + summed_to - sum_left - sum_right
+            for side in range(2):
+                is_next, is_summed = may_left, sum_left
+                if side == 1:
+                    is_next, is_summed = may_right, sum_right
+                if is_next > 0:
+                    frontier[place] = child + side
+                    if is_summed > 0:
+                        seat[place], summed[own_summed] = own_summed, child + side
+                        own_place[own_summed] = family
+                        above_place[own_summed] = -1 if side == small_side else from_seat[move]
+                        own_summed += 1
+                    else:
+                        seat[place] = ~(place - own_summed)
+                        few[place - own_summed] = child + side
+                    place += 1
+            n_next, n_summed = n_next + all_next, n_summed + all_summed
+            n_tallied += all_tallied
+            next_rows, summed_rows = next_rows + all_rows, summed_rows + rows_of_summed
             chunk += n_threads
         cuda.syncthreads()
         if thread == 0:
-            count[N_NEXT], count[NEXT_ROWS], count[N_TALLIED] = n_next, next_rows, n_tallied
+            count[N_NEXT], count[NEXT_ROWS] = n_next, next_rows
+            count[N_SUMMED], count[SUMMED_ROWS] = n_summed, summed_rows
+            count[N_TALLIED] = n_tallied
         if derives:
             cut_tallied(
-                tallied, 0, n_tallied, nodes, width, direct_rows, tile_rows, first_tallied, large,
-                small, count, board,
-            )  # fmt: skip
+                tallied, 0, n_tallied, nodes, width, tile_rows, first_tallied, large, count, board
+            )
 
     return settle
 
 
 @kernel
-def rank_features(frontier, n_frontier, n_features, draw_key, rank):
-    """The place of each feature in each node's draw, as `gputree.sampling.feature_ranks` has it."""
+def rank_features(drawing, n_drawing, n_features, draw_key, by_rank, rank):
+    """The place of each feature in each node's draw, as `gputree.sampling.feature_ranks` has it.
+
+    Or, `by_rank`, the features of each node in the order of its draw.
+    """
     item = np.int64(cuda.grid(1))
-    while item < n_frontier * n_features:
+    while item < n_drawing * n_features:
         place = item // n_features
         feature = item - place * n_features
-        own_key = ~draw_key[frontier[place]]
+        own_key = ~draw_key[drawing[place]]
         own, found = mixed(own_key, uint64(feature)), 0
         for other in range(n_features):
             number = mixed(own_key, uint64(other))
             if number < own or (number == own and other < feature):
                 found += 1
-        rank[item] = found
+        if by_rank:
+            rank[item - feature + found] = feature
+        else:
+            rank[item] = found
         item += np.int64(cuda.gridsize(1))
 
 

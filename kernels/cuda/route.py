@@ -18,7 +18,7 @@ FEATURE, SLOTS, TEST_COLUMNS = 0, 1, 2
 # Columns of the table of thresholds: the feature, up to which code rows go left, and another code,
 # that of missing values, with the side where that one goes.
 CODE, OTHER, SLOT, THRESHOLD_COLUMNS = 1, 2, 3, 4
-# Columns of the table of bounds: where the rows of a move begin, and how many go left.
+# Columns of the table of bounds: where the rows of a move will begin, and how many go left.
 START, N_LEFT, BOUND_COLUMNS = 0, 1, 2
 # Columns of the table of ways: where the counts of a move begin, and the last of them.
 COUNTS, LAST_WAY, WAY_COLUMNS = 0, 1, 2
@@ -113,7 +113,10 @@ def make_add_up(threads):
 
 
 def make_move(tile_rows):
-    """Move rows to their children; rows of a child keep their order."""
+    """Move rows to their children; rows of a child keep their order.
+
+    All tiles of a move but the last have `tile_rows` rows.
+    """
     tile_words = tile_rows // WARP
 
     @kernel
@@ -147,7 +150,8 @@ def make_move(tile_rows):
             i = uint32(i + n_threads)
         cuda.syncthreads()
         right_before = uint32(before[block] - before[uint32(tile[own_tile + MOVE_TILE])])
-        left_at = uint32(first - right_before)
+        rows_before = uint32((block - uint32(tile[own_tile + MOVE_TILE])) * uint32(tile_rows))
+        left_at = uint32(uint32(uint32(bound[own_bound + START]) + rows_before) - right_before)
         right_at = uint32(bound[own_bound + START] + bound[own_bound + N_LEFT] + right_before)
         i = thread
         while i < n_rows:

@@ -124,8 +124,17 @@ def least_of(weight, least_share, most_least_weight, min_weight):
     return max(whole, np.int64(min_weight))
 
 
-def make_scores(source):
-    """Functions of one source: to add the channels up, and to make a score of them."""
+@function
+def sum_at(hist, at, c):
+    """What a code adds to a channel, if its sums begin at a place."""
+    return np.int64(hist[at + c])
+
+
+def make_scores(source, own_of=sum_at):
+    """Functions of one source: to add the channels up, and to make a score of them.
+
+    `own_of` tells what a candidate adds to a channel.
+    """
     own = formulas().by_source[source]
     step, score = own.step, own.score
 
@@ -143,7 +152,7 @@ def make_scores(source):
         s = uint32(0)
         while s < n_scored:
             c = uint32(first + s)
-            own = np.int64(hist[at + c]) if is_known else np.int64(0)
+            own = own_of(hist, at, c) if is_known else np.int64(0)
             running = board[carry + c] + scan(own)
             sync_warp()
             if lane == WARP - 1:

@@ -223,8 +223,8 @@ def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, w
     "sizes",
     [
         {"gradient_threads": WARP, "gradient_blocks": 1},
-        {"gradient_threads": 4 * WARP, "gradient_blocks": 100, "direct_rows": 10**9},
-        {"sum_threads": WARP, "tile_rows": 5, "direct_rows": 0},
+        {"gradient_threads": 4 * WARP, "gradient_blocks": 100, "few_rows": 100},
+        {"sum_threads": WARP, "tile_rows": 5, "few_rows": 0},
         {"route_threads": WARP, "route_rows": 2 * WARP},
     ],
 )

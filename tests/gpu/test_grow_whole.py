@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gputree.backends import registry
+from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.backends.cuda.plan import AUTOMATIC
@@ -106,6 +107,51 @@ def test_trees_that_share_a_frontier_are_those_that_grow_alone(example, n_drawn)
         assert arrays(tree) == by_frontiers(X, own, replace(rules, seed=seed))[1][:-1]
 
 
+def test_sums_and_launches_of_a_forest_do_not_grow_with_its_nodes(example, monkeypatch):
+    """Nodes of few rows have no sums, those of all others have 32 bits, and levels few launches."""
+    X, label, _, _ = example(N_ROWS)
+    rng = np.random.default_rng(0)
+    drawn = [rng.multinomial(len(X), np.ones(len(X)) / len(X)) for _ in range(2)]
+    targets = [drawn_target(class_target(label, 2, None), own, len(X)) for own in drawn]
+    device, summed = NumbaDevice(), []
+    backend = CudaBackend(device)
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    zeros, following = device.zeros, cuda_histogram.CudaHist.following
+
+    def counted(n, dtype):
+        summed.append(n * np.dtype(dtype).itemsize)
+        return zeros(n, dtype)
+
+    def followed(rows, n_nodes, *args):
+        summed.append(n_nodes * rows.stride * np.dtype(rows.planes.sum_dtype).itemsize)
+        return following(rows, n_nodes, *args)
+
+    monkeypatch.setattr(device, "zeros", counted)
+    monkeypatch.setattr(cuda_histogram.CudaHist, "following", followed)
+    before = device.n_launches
+    first, _ = grow_together(backend, data, bins, targets, Rules(GINI, n_drawn=2), [5, 1], PLENTY)
+    draft = first.draft
+    n_rows, n_levels = draft.sums[:, -1], int(draft.depth.max())
+    n_large = np.count_nonzero(n_rows > AUTOMATIC.few_rows)
+    assert draft.n_nodes > 3 * n_large
+    # A node has sums, or its sibling that is smaller has.
+    assert 0 < sum(summed) <= 2 * n_large * bins.width * draft.channels.n * 4
+    # Beside those of levels: codes and weights of the rows that were drawn, rows in one list and
+    # at their leaves, and longer tables of nodes.
+    assert device.n_launches - before <= (MOST_LAUNCHES + 2) * n_levels + 10
+
+
+@pytest.mark.parametrize("weight", [2**30 - 1, 2**30])
+def test_sums_have_32_bits_where_all_fit(weight):
+    X, label = np.array([[1.0], [2.0], [2.0]]), np.array([0, 1, 1])
+    target = drawn_target(class_target(label, 2, None), np.array([weight, 0, weight]), 3)
+    backend = CudaBackend(open_device("cuda:0"))
+    bins, data = bin_table(backend, read_table(X), None, 255)
+    hist = backend.tally(backend.begin(data, bins, target), np.zeros(1, np.int64))
+    assert hist.sums.dtype.itemsize == (4 if 2 * weight < 2**31 else 8)
+    assert backend.dense(hist).array.max() == weight
+
+
 @pytest.mark.quick("5000")
 @pytest.mark.parametrize("budget", [1, 5000])
 def test_levels_that_the_budget_has_no_room_for(example, budget):
@@ -114,13 +160,13 @@ def test_levels_that_the_budget_has_no_room_for(example, budget):
     assert on_device(X, target, rules, budget) == by_frontiers(X, target, rules)[1]
 
 
-@pytest.mark.quick("16")
-@pytest.mark.parametrize("direct_rows", [1, 16])
-def test_all_nodes_are_large_or_small(example, direct_rows):
+@pytest.mark.quick("64")
+@pytest.mark.parametrize("few_rows", [0, 64])
+def test_nodes_are_searched_by_sums_or_by_rows(example, few_rows):
     """Blocks of one warp have many turns."""
     X, target, rules = case(example, "classes")
     rules = replace(rules, max_depth=3)
-    tuning = replace(AUTOMATIC, direct_rows=direct_rows, grow_threads=WARP)
+    tuning = replace(AUTOMATIC, few_rows=few_rows, grow_threads=WARP)
     assert on_device(X, target, rules, tuning=tuning) == by_frontiers(X, target, rules)[1]
 
 

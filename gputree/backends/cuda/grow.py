@@ -3,6 +3,9 @@
 The host launches the kernels of a level and waits once, for a few counts: how many nodes come next,
 and into how many tiles their rows are cut. All else stays on the device until the tree is finished.
 
+Nodes of few rows have no sums: they are searched from their rows (`few_rows`). All others have, and
+those of a level follow from those of the level before where both have room.
+
 The rows of a level are moved from one list to another, and back by the next level: a node has them
 in the list of its depth, where those of others never come.
 """
@@ -14,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gputree.backends.contract import Search
+from gputree.backends.cuda import few_rows
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.histogram import CudaHist, Source
@@ -43,35 +47,45 @@ def can_grow(launches: Launches, channels: Channels, search: Search, limits: Lim
 
 
 @dataclass(frozen=True)
-class _Tiles:
-    """What is tallied for a level whose sums follow from those of its parents."""
+class _Families:
+    """What is tallied for the nodes of a level whose sums follow from those of their parents."""
 
-    n_nodes: int  # that are tallied
-    large: tuple[Array, int]  # tiles, and how many
-    small: tuple[Array, int]
-    built: Array  # (nodes of the level,) places among the tallied nodes
-    above: Array  # (nodes of the level,) places of the parents in their level; -1: tallied itself
+    n_tallied: int
+    tile: tuple[Array, int]  # tiles, and how many
+    built: Array  # (nodes with sums,) places among the tallied nodes
+    above: Array  # (nodes with sums,) those of the parents in their level; -1: tallied itself
     parents: CudaHist | None = None  # the sums of the level before; None: all nodes are tallied
 
 
 @dataclass(frozen=True)
 class _Level:
-    """Nodes that are searched together."""
+    """Nodes that are searched together: first those with sums, then those of few rows."""
 
     n: int
     n_rows: int
-    frontier: Array  # (n,) their numbers
-    tiles: _Tiles | None = None  # None: all of them are tallied
+    n_summed: int
+    summed_rows: int
+    frontier: Array  # (n,) their numbers, from left to right
+    seat: Array  # (n,) which line of the winners is theirs, see `kernels.cuda.grow.line_of`
+    summed: Array  # the numbers of those with sums
+    few: Array  # the numbers of those of few rows
+    families: _Families | None = None  # None: all that have sums are tallied
 
     def counted(self, counts: HostArray, parents: CudaHist | None) -> "_Level":
         """The level, once its sizes are known, and the sums of the parents."""
-        n, n_rows = int(counts[grow.N_NEXT]), int(counts[grow.NEXT_ROWS])
-        tiles = self.tiles
-        if tiles is not None:
-            large, small = _counted(counts, tiles.large[0], tiles.small[0])
+        families = self.families
+        if families is not None:
+            tile = families.tile[0], int(counts[grow.TALLIED_TILES])
             n_tallied = int(counts[grow.N_TALLIED])
-            tiles = replace(tiles, n_nodes=n_tallied, large=large, small=small, parents=parents)
-        return _Level(n, n_rows, self.frontier, tiles)
+            families = replace(families, n_tallied=n_tallied, tile=tile, parents=parents)
+        return replace(
+            self,
+            n=int(counts[grow.N_NEXT]),
+            n_rows=int(counts[grow.NEXT_ROWS]),
+            n_summed=int(counts[grow.N_SUMMED]),
+            summed_rows=int(counts[grow.SUMMED_ROWS]),
+            families=families,
+        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,7 @@ class _Moves:
 
     most_tiles: int
     node: Array  # their numbers
-    place: Array  # their places in the frontier
+    seat: Array  # their seats in the frontier
     first_tile: Array
     tile: Array  # a route table
     test: Array  # a table of thresholds
@@ -89,7 +103,7 @@ class _Moves:
 
 @dataclass(frozen=True)
 class _Searched:
-    """The best splits of a level, and its sums where they are kept."""
+    """The best splits of a level, and the sums of its nodes that have any, where all are kept."""
 
     winner: Array
     hist: CudaHist | None
@@ -111,11 +125,13 @@ class LevelTree:
         self.rows, self.search, self.limits = rows, search, limits
         self.channels, self.bins, self.totals = rows.target.channels, rows.bins, totals
         self.width = grow.SUMS + self.channels.n
+        self.winner_width = split.LEFT + self.channels.n
         self.n_nodes = self.n_roots = len(totals)
         self.depth_ends = [self.n_roots]  # how many nodes there are down to each depth
         self.n_values = cuda_split.tested_values(launches, rows, search)
         self.lists = [rows.order]  # of each depth; those of depths two apart are one, but for 0
         self.draws = search.n_drawn < len(self.bins.features)
+        self.few_rows = few_rows.most_rows(launches, self.channels.n)
         # Kernels see by the length of this whether there are any.
         self.key = self.dev.upload(np.resize(keys, FIRST_NODES) if self.draws else keys[:1])
         can_be_pure = not self.channels.is_classes and limits.splits_without_gain
@@ -151,89 +167,103 @@ class LevelTree:
             may &= (sums[:, channels.scored] > 0).sum(axis=1) > 1
         frontier = np.flatnonzero(may)
         n_rows = self.rows.n_rows[frontier]
-        on_device, tiles = self.dev.upload(frontier.astype(np.int32)), None
-        level = _Level(len(frontier), int(n_rows.sum()), on_device)
-        if self._bytes(2 * level.n) <= self.limits.budget:
-            is_small = n_rows < self.tuning.direct_rows
-            n_large = int((-(-n_rows[~is_small] // self.tuning.tile_rows)).sum())
-            large, small, _ = self._listed_tiles(level, 0, level.n)
-            counted = (large, n_large), (small, int(is_small.sum()))
-            tiles = _Tiles(level.n, *counted, on_device, on_device)
-        return replace(level, tiles=tiles)
+        is_summed = n_rows > self.few_rows
+        summed, few = frontier[is_summed], frontier[~is_summed]
+        seat = np.where(is_summed, np.cumsum(is_summed) - 1, ~(np.cumsum(~is_summed) - 1))
+        numbers = [each.astype(np.int32) for each in (frontier, seat, summed, few)]
+        places = np.arange(len(summed)), np.full(len(summed), -1)
+        *numbers, built, above = self.dev.pack(*numbers, *places)
+        sizes = len(frontier), int(n_rows.sum()), len(summed), int(n_rows[is_summed].sum())
+        level = _Level(*sizes, *numbers)
+        if not summed.size or self._bytes(2 * len(summed)) > self.limits.budget:
+            return level
+        tile, _ = self._listed_tiles(level, 0, len(summed))
+        n_tiles = int((-(-n_rows[is_summed] // self.tuning.tile_rows)).sum())
+        families = _Families(len(summed), (tile, n_tiles), built, above)
+        return replace(level, families=families)
 
     # Search.
 
     def searched(self, level: _Level) -> _Searched:
         """The best split of each node of a level."""
-        rank, width = self._rank(level), split.LEFT + self.channels.n
-        winner = self.dev.empty(level.n * width, np.int64)
-        if level.tiles is not None:
-            derived = self._derived(level, level.tiles)
+        winner = self.dev.empty(level.n * self.winner_width, np.int64)
+        if level.n > level.n_summed:
+            few = level.few, level.n - level.n_summed
+            turn = self._drawn(*few, by_rank=True)
+            how = self.search, self.n_values, winner
+            few_rows.search(
+                self.launches, self._listed(), few, level.n_summed, self.node, turn, *how
+            )
+        return _Searched(winner, self._summed(level, winner) if level.n_summed else None)
+
+    def _summed(self, level: _Level, winner: Array) -> CudaHist | None:
+        """Search the nodes that have sums; these, if all are there at once."""
+        rank = self._drawn(level.summed, level.n_summed)
+        if level.families is not None:
+            derived = self._derived(level, level.families)
             self._choose(derived, rank, winner)
-            return _Searched(winner, derived)
+            return derived
         n_at_once = max(1, self.limits.budget // (2 * self._bytes(1)))
-        n_features = len(self.bins.features)
+        n_features, width = len(self.bins.features), self.winner_width
         hist: CudaHist | None = None
-        for first in range(0, level.n, n_at_once):
-            end = min(first + n_at_once, level.n)
+        for first in range(0, level.n_summed, n_at_once):
+            end = min(first + n_at_once, level.n_summed)
+            hist = None  # its memory is for those that follow
             hist = self._tallied(level, first, end - first)
             own = rank[first * n_features : end * n_features] if self.draws else rank
             self._choose(hist, own, winner[first * width : end * width])
-        return _Searched(winner, hist if level.n <= n_at_once else None)
+        return hist if level.n_summed <= n_at_once else None
 
     def _bytes(self, n: int) -> int:
         """What the sums of some nodes take."""
         return n * self.rows.stride * np.dtype(self.rows.planes.sum_dtype).itemsize
 
-    def _rank(self, level: _Level) -> Array:
-        """The place of each feature in the draw of each node."""
+    def _drawn(self, nodes: Array, n: int, *, by_rank: bool = False) -> Array:
+        """The place of each feature in the draw of each node, or the features in that order."""
         if not self.draws:
             return self.launches.constants(np.zeros(1, np.int32))[0]
         n_features = len(self.bins.features)
-        rank = self.dev.empty(level.n * n_features, np.int32)
-        args = level.frontier, level.n, n_features, self.key, rank
-        self.launches.over(grow.rank_features, level.n * n_features, *args)
-        return rank
+        drawn = self.dev.empty(n * n_features, np.int32)
+        args = nodes, n, n_features, self.key, by_rank, drawn
+        self.launches.over(grow.rank_features, n * n_features, *args)
+        return drawn
 
     def _choose(self, hist: CudaHist, rank: Array, winner: Array) -> None:
         cuda_split.choose(self.launches, hist, self.search, self.n_values, rank, winner)
 
-    def _derived(self, level: _Level, tiles: _Tiles) -> CudaHist:
+    def _derived(self, level: _Level, families: _Families) -> CudaHist:
         """Sums of a level from those of the smaller children and those of the parents."""
         built = cuda_histogram.tally_tiles(
-            self.launches, self._listed(), tiles.n_nodes, tiles.large, tiles.small
+            self.launches, self._listed(), families.n_tallied, families.tile
         )
-        if tiles.parents is None:
+        if families.parents is None:
             return built
-        source = Source(built.sums, tiles.built, tiles.parents.sums, tiles.above)
-        return CudaHist.following(built.rows, level.n, source, self.launches)
+        source = Source(built.sums, families.built, families.parents.sums, families.above)
+        return CudaHist.following(built.rows, level.n_summed, source, self.launches)
 
     def _tallied(self, level: _Level, first: int, n: int) -> CudaHist:
         """Sums of some nodes of a level, all of whose rows are added up."""
-        large, small, count = self._listed_tiles(level, first, n)
-        counted = _counted(self.dev.download(count), large, small)
-        return cuda_histogram.tally_tiles(self.launches, self._listed(), n, *counted)
+        tile, count = self._listed_tiles(level, first, n)
+        n_tiles = int(self.dev.download(count)[grow.TALLIED_TILES])
+        return cuda_histogram.tally_tiles(self.launches, self._listed(), n, (tile, n_tiles))
 
-    def _listed_tiles(self, level: _Level, first: int, n: int) -> tuple[Array, Array, Array]:
-        """The large and the small tiles of some nodes of a level, and how many there are."""
-        large, small, first_tile = self._room_for_tiles(level.n_rows, n)
+    def _listed_tiles(self, level: _Level, first: int, n: int) -> tuple[Array, Array]:
+        """The tiles of some nodes of a level that have sums, and how many there are."""
+        tile, first_tile = self._room_for_tiles(level.summed_rows, n)
         count = self.dev.empty(grow.N_COUNTS, np.int64)
-        table = self.node, self.channels.n, self.tuning.direct_rows, self.tuning.tile_rows
-        self._in_block(
-            make_list_tallied, level.frontier, first, n, *table, first_tile, large, small, count
-        )
-        return large, small, count
+        table = self.node, self.channels.n, self.tuning.tile_rows
+        self._in_block(make_list_tallied, level.summed, first, n, *table, first_tile, tile, count)
+        return tile, count
 
     def _listed(self) -> CudaRows:
         """Rows in the order of the level at hand."""
         return replace(self.rows, order=self.lists[-1])
 
-    def _room_for_tiles(self, n_rows: int, n_nodes: int) -> tuple[Array, Array, Array]:
-        """Room for the large and the small tiles of so many nodes with so many rows together."""
+    def _room_for_tiles(self, n_rows: int, n_nodes: int) -> tuple[Array, Array]:
+        """Room for the tiles of so many nodes with so many rows together."""
         most = n_rows // self.tuning.tile_rows + n_nodes
-        sizes = (most, n_nodes) if n_nodes else (1, 1)
-        tables = [self.dev.empty(size * histogram.TILE_COLUMNS, np.int64) for size in sizes]
-        return tables[0], tables[1], self.dev.empty(n_nodes, np.int64)
+        tile = self.dev.empty(most * histogram.TILE_COLUMNS, np.int64)
+        return tile, self.dev.empty(n_nodes, np.int64)
 
     # Division.
 
@@ -258,7 +288,7 @@ class LevelTree:
             n_right,
         )
         # Sums of parents, of tallied children and of all children are there at once.
-        derives = found.hist is not None and self._bytes(4 * level.n) <= limits.budget
+        derives = found.hist is not None and self._bytes(4 * level.n_summed) <= limits.budget
         below, bound, before = self._settled(level, moves, n_right, derives=derives)
         moved = self._next_list()
         dev.launch(
@@ -285,7 +315,7 @@ class LevelTree:
         moves = _Moves(
             most_tiles,
             node=empty(level.n, np.int32),
-            place=empty(level.n, np.int64),
+            seat=empty(level.n, np.int32),
             first_tile=empty(level.n, np.int64),
             tile=empty(most_tiles * route.TILE_COLUMNS, np.int64),
             test=empty(level.n * route.THRESHOLD_COLUMNS, np.int64),
@@ -294,7 +324,9 @@ class LevelTree:
         self._in_block(
             make_decide,
             level.frontier,
+            level.seat,
             level.n,
+            level.n_summed,
             self.n_nodes,
             winner,
             self.node,
@@ -308,7 +340,7 @@ class LevelTree:
             self.tuning.route_rows,
             most_tiles,
             moves.node,
-            moves.place,
+            moves.seat,
             moves.first_tile,
             moves.tile,
             moves.test,
@@ -328,7 +360,9 @@ class LevelTree:
         self._in_block(
             make_doubt,
             level.frontier,
+            level.seat,
             level.n,
+            level.n_summed,
             winner,
             self.node,
             self.channels.n,
@@ -354,12 +388,13 @@ class LevelTree:
     ) -> tuple[_Level, Array, Array]:
         """The children, where rows of each node begin, and how many go right before each tile."""
         dev, channels, limits = self.dev, self.channels, self.limits
-        n_most = 2 * level.n
+        n_most, most_summed = 2 * level.n, 2 * level.n_summed
         bound = dev.empty(level.n * route.BOUND_COLUMNS, np.int64)
         before = dev.empty(moves.most_tiles + 1, np.int64)
-        frontier, tallied = dev.empty(n_most, np.int32), dev.empty(level.n, np.int32)
-        built, above = dev.empty(n_most, np.int64), dev.empty(n_most, np.int64)
-        large, small, first_tile = self._room_for_tiles(level.n_rows, level.n)
+        frontier, seat, few = (dev.empty(n_most, np.int32) for _ in range(3))
+        summed, tallied = (dev.empty(n, np.int32) for n in (most_summed, level.n_summed))
+        built, above = (dev.empty(most_summed, np.int64) for _ in range(2))
+        tile, first_tile = self._room_for_tiles(level.summed_rows, level.n_summed)
         depth = len(self.depth_ends)
         self._in_block(
             make_settle,
@@ -370,27 +405,29 @@ class LevelTree:
             limits.min_rows_split,
             limits.min_weight_split,
             limits.max_depth is None or depth < limits.max_depth,
+            self.few_rows,
             derives,
-            self.tuning.direct_rows,
             self.tuning.tile_rows,
             moves.most_tiles,
             moves.node,
-            moves.place,
+            moves.seat,
             moves.first_tile,
             n_right,
             before,
             bound,
             frontier,
+            seat,
+            summed,
+            few,
             built,
             above,
             tallied,
             first_tile,
-            large,
-            small,
+            tile,
             moves.count,
         )
-        tiles = _Tiles(0, (large, 0), (small, 0), built, above) if derives else None
-        return _Level(0, 0, frontier, tiles), bound, before
+        families = _Families(0, (tile, 0), built, above) if derives else None
+        return _Level(0, 0, 0, 0, frontier, seat, summed, few, families), bound, before
 
     def _most_tiles(self, level: _Level) -> int:
         """As many tiles as the rows of a level can make, or more."""
@@ -459,10 +496,3 @@ class LevelTree:
         second = self.lists[min(2, len(self.lists) - 1)]
         self.launches.over_tiles(route.gather, tiles, where, self.lists[0], second, gathered)
         return gathered, tiles
-
-
-def _counted(
-    counts: HostArray, large: Array, small: Array
-) -> tuple[tuple[Array, int], tuple[Array, int]]:
-    """Tables of tiles, each with how many there are."""
-    return (large, int(counts[grow.N_LARGE])), (small, int(counts[grow.N_SMALL]))

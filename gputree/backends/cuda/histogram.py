@@ -54,14 +54,7 @@ class CudaHist:
 
 def tally(launches: Launches, rows: CudaRows, nodes: HostArray) -> CudaHist:
     """Sums of some nodes, each in its place."""
-    tiles = tiles_of(launches, rows.start[nodes], rows.n_rows[nodes])
-    return tally_tiles(launches, rows, len(nodes), *tiles)
-
-
-def tiles_of(
-    launches: Launches, start: HostArray, n_rows: HostArray
-) -> tuple[tuple[Array, int], tuple[Array, int]]:
-    """Tables of large and of small tiles, each with how many there are."""
+    start, n_rows = rows.start[nodes], rows.n_rows[nodes]
     is_small = n_rows < launches.tuning.direct_rows
     tables = [
         sum_table(start[some], n_rows[some], some, launches.tuning.tile_rows)
@@ -69,7 +62,7 @@ def tiles_of(
     ]
     sizes = [len(table) // histogram.TILE_COLUMNS for table in tables]
     large, small = zip(launches.device.pack(*tables), sizes, strict=True)
-    return large, small
+    return tally_tiles(launches, rows, len(nodes), large, small)
 
 
 def tally_tiles(
@@ -77,14 +70,15 @@ def tally_tiles(
     rows: CudaRows,
     n_nodes: int,
     large: tuple[Array, int],
-    small: tuple[Array, int],
+    small: tuple[Array, int] | None = None,
 ) -> CudaHist:
     """Sums of nodes whose rows are cut into large tiles, or are a small one; with how many."""
     groups = rows.groups
     sums = launches.device.zeros(n_nodes * rows.stride, rows.planes.sum_dtype)
     if groups.n_summed:
         _sum(launches, rows, *large, sums)
-    _scatter(launches, rows, *small, 0, groups.n_direct, sums)
+    if small is not None:
+        _scatter(launches, rows, *small, 0, groups.n_direct, sums)
     # Features too wide for shared memory.
     _scatter(launches, rows, *large, groups.n_direct, groups.n_unfit, sums)
     return CudaHist(rows, sums, n_nodes)

@@ -36,6 +36,7 @@ class Tuning:
     value_slots: int = 2**13  # for distinct values of a column, twice as many as can be told apart
     sort_threads: int = 256
     sort_rows: int = 4096  # of a tile that is sorted by a digit
+    few_rows: int = 512  # of the largest node that is searched from its rows, without sums by code
 
     def __post_init__(self) -> None:
         assert self.tile_rows <= histogram.TILE_ROWS
@@ -49,6 +50,7 @@ class Tuning:
 # Threads of the simulator are slow to start; small tiles make several of every kind.
 SMALL = Tuning(
     *(2 * WARP, 16, 6, 1, 2 * WARP, 4 * WARP, 4, 8, 2 * WARP, 2 * WARP, 3),
+    few_rows=5,
     category_threads=WARP,
     attribution_threads=WARP,
     staged_bytes=2**10,
@@ -215,10 +217,14 @@ def plan_gradients(channels: Channels, is_curved: bool) -> Planes:
     return replace(planes, sum_dtype=np.int32)
 
 
-def limb_count(amount: HostArray) -> int:
-    """Limbs that hold the largest magnitude; the last one has the sign."""
-    most = max(abs(int(amount.min())), abs(int(amount.max())), 1) if amount.size else 1
-    return -(-most.bit_length() // histogram.LIMB_BITS)
+def magnitude(amount: HostArray) -> int:
+    """The largest magnitude of some integers."""
+    return max(abs(int(amount.min())), abs(int(amount.max()))) if amount.size else 0
+
+
+def limb_count(most: int) -> int:
+    """Limbs that hold magnitudes up to one; the last one has the sign."""
+    return -(-max(most, 1).bit_length() // histogram.LIMB_BITS)
 
 
 def tiles(

@@ -18,7 +18,7 @@ from gputree.backends.cuda.rows import (
     with_children,
 )
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.cuda import route
+from gputree.kernels.cuda import grow, route
 from gputree.kernels.cuda.gpu import WARP
 
 make_choose = cache(route.make_choose)
@@ -41,35 +41,52 @@ class Chosen:
 def routed(
     launches: Launches, rows: CudaRows, moves: Moves, codes: Codes | None = None
 ) -> CudaRows:
-    """Rows to children, by codes of the table or by others."""
+    """Rows to children, by codes of the table or by others.
+
+    They go to the same places of the other half of the list, where those of no node are.
+    """
+    rows = _in_halves(launches, rows)
     start, n_rows = rows.start[moves.node], rows.n_rows[moves.node]
     ways = ways_of(moves)
-    table = route_table(start, n_rows, launches.tuning.route_rows)
+    places = start, np.where(start < rows.half, start + rows.half, start - rows.half)
+    table, *other = (
+        route_table(place, n_rows, launches.tuning.route_rows) for place in places[: ways.n_bits]
+    )
     if not table.size:  # there is nobody to go anywhere
-        return with_children(rows, moves, ways, np.zeros(len(ways.number), np.int64), rows.order)
+        return with_children(rows, moves, ways, np.zeros(len(ways.number), np.int64), start)
     dev, bits = launches.device, range(ways.n_bits)
     codes = codes or codes_in(rows.data)
     tests = np.stack([moves.feature, moves.start], axis=1).astype(np.int64)
     n_found = way_counts(moves, n_rows)
     if n_found is None and ways.n_bits > 1:
         n_found = _count_ways(launches, rows, codes, tests, ways, table)
-    bounds = [] if n_found is None else [bound_of(start, ways, bit, n_found) for bit in bits]
-    tile, test, *told = dev.pack(table, tests, *map(ways.bit, bits), *bounds)
-    # Rows go from one list to the other and back; those of other nodes are in both.
-    order, lists = rows.order, [dev.copy(rows.order) for _ in bits[:2]]
+    bounds = []
+    if n_found is not None:
+        bounds = [bound_of(places[1 - bit % 2], ways, bit, n_found) for bit in bits]
+    test, *told = dev.pack(tests, *map(ways.bit, bits), table, *other, *bounds)
+    tiles, bound = told[ways.n_bits :][: 1 + len(other)], told[ways.n_bits + 1 + len(other) :]
     for bit in bits:
-        chosen = choose(launches, codes, test, told[bit], tile, order)
+        chosen = choose(launches, codes, test, told[bit], tiles[bit % 2], rows.order)
         if n_found is None:
             n_found = _sides(launches, chosen, ways, table, n_rows)
-            told.append(dev.upload(bound_of(start, ways, bit, n_found)))
-        move(launches, chosen, told[len(bits) + bit], order, lists[bit % 2])
-        order = lists[bit % 2]
+            bound = [dev.upload(bound_of(places[1], ways, bit, n_found))]
+        move(launches, chosen, bound[bit], rows.order, rows.order)
     assert n_found is not None
-    return with_children(rows, moves, ways, n_found, order)
+    return with_children(rows, moves, ways, n_found, places[ways.n_bits % 2])
+
+
+def _in_halves(launches: Launches, rows: CudaRows) -> CudaRows:
+    """The rows in a list with as much room behind them; this is made once a tree."""
+    if rows.half:
+        return rows
+    n = len(rows.order)
+    order = launches.device.empty(2 * n, rows.order.dtype)
+    launches.over(grow.copy, n, n, rows.order, order)
+    return replace(rows, order=order, half=n)
 
 
 def bound_of(start: HostArray, ways: Destinations, bit: int, n_found: HostArray) -> HostArray:
-    """Where the rows of each move begin, and how many of them go left."""
+    """Where the rows of each move will begin, and how many of them go left."""
     return np.stack([start, ways.n_left(bit, n_found)], axis=1).astype(np.int64)
 
 

@@ -11,6 +11,7 @@ from gputree.backends.cuda.plan import (
     Planes,
     amounts_of,
     limb_count,
+    magnitude,
     plan_groups,
     plan_planes,
 )
@@ -66,6 +67,7 @@ class CudaRows:
     order: Array  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
+    half: int = 0  # where the second half of `order` begins, if rows go to and fro between two
     kept: dict[str, Array] = field(default_factory=dict)  # what was brought when it was first asked
     ends: Tiles | None = None  # the tiles of all nodes, where somebody has cut them
 
@@ -101,8 +103,12 @@ def attached(
 ) -> CudaRows:
     """Codes and channels of rows that are listed node by node, all from the host."""
     amounts = amounts_of(target)
-    counts = [limb_count(amount) for amount in amounts]
+    largest = [magnitude(amount) for amount in amounts]
+    counts = [limb_count(most) for most in largest]
     planes = plan_planes(target.channels, target.weight is not None, counts)
+    # A node has some rows of its root, so that its sums fit into 32 bits where those of that do.
+    if max([1, *largest]) * int(n_rows.max(initial=0)) < 2**31:
+        planes = replace(planes, sum_dtype=np.int32)
     n_classes = target.channels.n_scored if target.label is not None else 0
     label = np.zeros(1, np.uint8)
     if target.label is not None:
@@ -208,14 +214,14 @@ def way_counts(moves: Moves, n_moving: HostArray) -> HostArray | None:
 
 
 def with_children(
-    rows: CudaRows, moves: Moves, ways: Destinations, n_found: HostArray, order: Array
+    rows: CudaRows, moves: Moves, ways: Destinations, n_found: HostArray, place: HostArray
 ) -> CudaRows:
-    """The rows with a list for each child in the place of its parent's, which keeps the rest."""
+    """The rows with a list for each child, and for what its parent keeps, from a place on."""
     children = moves.children
     start, n_rows = with_room(rows.start, rows.n_rows, int(children.max()) + 1)
     before = begins(n_found)
-    begin = before + np.repeat(start[moves.node] - before[ways.first], moves.n_children + 1)
+    begin = before + np.repeat(place - before[ways.first], moves.n_children + 1)
     stays = ways.first + moves.n_children
     start[children], n_rows[children] = np.delete(begin, stays), np.delete(n_found, stays)
     start[moves.node], n_rows[moves.node] = begin[stays], n_found[stays]
-    return replace(rows, order=order, start=start, n_rows=n_rows, ends=None)
+    return replace(rows, start=start, n_rows=n_rows, ends=None)

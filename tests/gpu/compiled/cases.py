@@ -16,6 +16,7 @@ from gputree.kernels.cuda import (
     binning,
     categories,
     draws,
+    few_rows,
     gradients,
     grow,
     histogram,
@@ -36,14 +37,15 @@ ARRAYS = {
     **dict.fromkeys(("tile", "test", "bound", "before", "offset", "n_values", "root"), "i8"),
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
-    **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
+    **dict.fromkeys(("output", "nodes", "first_tile", "count"), "i8"),
     **dict.fromkeys(("place_of", "tallied", "place", "item_code", "n_known"), "i4"),
     **dict.fromkeys(("rated", "first_entry", "seen", "first_edge", "n_points"), "i8"),
     **dict.fromkeys(("edge", "slots"), "i4"),
     **dict.fromkeys(("others", "point", "quadrature", "node_share", "node_value"), "f8"),
     **dict.fromkeys(("path", "credited"), "f8"),
     **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
-    **dict.fromkeys(("large", "small", "first_tallied", "column_at"), "i8"),
+    **dict.fromkeys(("large", "first_tallied", "column_at"), "i8"),
+    **dict.fromkeys(("seat", "from_seat", "summed", "few", "drawing", "turn"), "i4"),
     "draw_key": "u8",
     **dict.fromkeys(("largest", "sums"), "i8"),
     **dict.fromkeys(("group", "frontier", "doubtful", "order", "moved", "limb", "limbs"), "i4"),
@@ -59,7 +61,9 @@ ARRAYS = {
 }
 OTHERS = {
     **dict.fromkeys(("is_classes", "counts_rows", "is_curved", "is_weighted"), "b1"),
-    **dict.fromkeys(("derives", "goes_deeper", "counts_missing", "learns_side"), "b1"),
+    **dict.fromkeys(
+        ("derives", "goes_deeper", "counts_missing", "learns_side", "by_rank", "has_ones"), "b1"
+    ),
     **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("scale", "share", "farthest"), "f8"),
@@ -150,6 +154,11 @@ def splits() -> Iterator[Case]:
                 yield Case(name, make(source), threads, (two_classes,), arrays)
         name = f"choose_features {hist}"
         yield Case(name, split.make_choose(), threads, arrays={"hist": hist})
+    # Sums of two classes with a count, candidates and keys.
+    shared = (8 * (3 + TUNING.scan_warps * (3 + few_rows.TOLD)) + 4 * 4 * TUNING.few_rows,)
+    for source, label in [*((source, "u1") for source in SOURCES), (SOURCES[0], "i4")]:
+        name = f"search_features {source.__name__} {label}"
+        yield Case(name, few_rows.make_search(source), threads, shared, {"label": label})
 
 
 def groups() -> Iterator[Case]:
@@ -205,7 +214,7 @@ def growth() -> Iterator[Case]:
     for make in makers:
         yield Case(make.__name__.removeprefix("make_"), make(threads), threads)
     yield Case("rank_features", grow.rank_features, TUNING.threads)
-    for kind in ("i8", "u8"):
+    for kind in ("i4", "i8", "u8"):
         yield Case(f"copy {kind}", grow.copy, TUNING.threads, arrays={"source": kind, "out": kind})
 
 
