@@ -27,11 +27,8 @@ def suite():
             sys.modules.pop(name, None)
 
 
-@pytest.fixture(scope="module")
-def outcome(suite, tmp_path_factory):
+def outcome(suite, out):
     """Two small cases, with two backends and one peer."""
-    pytest.importorskip("array_api_strict")
-    out = tmp_path_factory.mktemp("out")
     status = suite.run.main(
         [
             *("--suite", "500x5-3c-d3,500x5-reg-full,500x5-2c-d3-t4096"),
@@ -148,9 +145,19 @@ def test_curves_cross_where_one_falls_below_the_other_for_good(suite):
 # A whole run
 
 
-def test_the_run_succeeds_and_models_agree(outcome):
-    status, results, _ = outcome
+def test_a_small_run_from_end_to_end(suite, tmp_path):
+    """One test, so that it runs once, however many processes test."""
+    pytest.importorskip("array_api_strict")
+    status, results, report = outcome(suite, tmp_path)
     assert status == 0
+    models_agree(results)
+    every_contestant_has_figures(results)
+    the_report_shows_them(results, report)
+    models_that_differ_are_a_problem(suite, results)
+    sweeps_and_crossings_are_read_off(suite, results)
+
+
+def models_agree(results):
     assert results["date"] == "2001-02-03"
     assert results["machine"]["libraries"]["scikit-learn"]
     classes, values, skipped = results["cases"]
@@ -162,8 +169,8 @@ def test_the_run_succeeds_and_models_agree(outcome):
         assert case["bytes"] == {"equal": True, "compared": both}
 
 
-def test_every_contestant_has_figures(outcome):
-    for case in outcome[1]["cases"][:2]:
+def every_contestant_has_figures(results):
+    for case in results["cases"][:2]:
         assert list(case["contestants"]) == [
             "gputree-numpy",
             "gputree-array_api_strict",
@@ -179,8 +186,7 @@ def test_every_contestant_has_figures(outcome):
             assert each["leaves"] > 4
 
 
-def test_the_report_shows_them(outcome):
-    _, results, report = outcome
+def the_report_shows_them(results, report):
     assert report.startswith("# Benchmark of 2001-02-03\n")
     for case in results["cases"]:
         assert f"### {case['name']}\n" in report
@@ -190,8 +196,8 @@ def test_the_report_shows_them(outcome):
     assert report.count("| **gputree-numpy** | 1 |") == 2
 
 
-def test_models_that_differ_are_a_problem(suite, outcome):
-    results = json.loads(json.dumps(outcome[1]))
+def models_that_differ_are_a_problem(suite, results):
+    results = json.loads(json.dumps(results))
     case = results["cases"][0]
     case["contestants"]["gputree-array_api_strict"]["sha256"] = "0"
     case["bytes"] = suite.figures.same_bytes(case["contestants"])
@@ -201,8 +207,8 @@ def test_models_that_differ_are_a_problem(suite, outcome):
     assert "**NO**" in suite.report.text(results)
 
 
-def test_sweeps_and_crossings_are_read_off_the_results(suite, outcome):
-    results = json.loads(json.dumps(outcome[1]))
+def sweeps_and_crossings_are_read_off(suite, results):
+    results = json.loads(json.dumps(results))
     first = results["cases"][0]
     first["contestants"]["gputree-array_api_strict"]["on_gpu"] = True  # as if it were
     results["cases"] = [with_rows(first, rows) for rows in (100, 1000, 10_000)]

@@ -17,10 +17,16 @@ def module_name(path):
 
 
 MODULES = {
-    module_name(path): ast.parse(path.read_text())
+    module_name(path): path
     for folder in ("gputree", "kernels")
     for path in sorted((ROOT / folder).rglob("*.py"))
 }
+
+
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text())
+
 
 # Where a module of this prefix may take things of gputree from; itself and below always.
 FOUNDATION = {
@@ -186,7 +192,7 @@ class Imports(ast.NodeVisitor):
 @cache
 def imported(name, *, also_in_functions=True):
     found = Imports(also_in_functions)
-    found.visit(MODULES[name])
+    found.visit(tree_of(name))
     return found.names
 
 
@@ -284,7 +290,7 @@ def test_folders_do_not_go_round_in_circles():
 
 
 def test_every_module_says_what_it_holds():
-    assert not [name for name, tree in MODULES.items() if not ast.get_docstring(tree)]
+    assert not [name for name in MODULES if not ast.get_docstring(tree_of(name))]
 
 
 def test_every_folder_of_the_library_is_a_package():

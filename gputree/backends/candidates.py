@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gputree import formulas
-from gputree.backends.array.libraries import Library
 from gputree.backends.contract import NO_SPLIT, CategoryRules, Rates, Search, Splits
 from gputree.data.target import Channels
 from gputree.dtypes import SLOT, Array, HostArray
@@ -23,15 +22,22 @@ EVERY = slice(None)
 
 
 def have_enough(
-    rows: Array, all_rows: Array, weight: Array, all_weight: Array, min_rows: int, least: Array
+    channels: Channels,
+    rules: Search | CategoryRules,
+    part: tuple[Array, Array],
+    whole: tuple[Array, Array],
+    least: Array | None = None,
 ) -> Array:
-    """Whether child 0, of such rows and weight, and child 1 are large enough; for any library."""
-    return (
-        (rows >= min_rows)
-        & (all_rows - rows >= min_rows)
-        & (weight >= least)
-        & (all_weight - weight >= least)
-    )
+    """Whether child 0 and child 1 are large enough; for the arrays of any library.
+
+    From rows and weight of child 0 and of the node; `least` weights instead of one for all.
+    """
+    (rows, weight), (all_rows, all_weight) = part, whole
+    least = max(1, rules.min_weight) if least is None else least
+    allowed = (weight >= least) & (all_weight - weight >= least)
+    if not channels.counts_rows and rules.min_rows <= 1:  # rows are their weight, which is enough
+        return allowed
+    return allowed & (rows >= rules.min_rows) & (all_rows - rows >= rules.min_rows)
 
 
 def are_admissible(
@@ -41,11 +47,9 @@ def are_admissible(
     rules: Search | CategoryRules,
     least: HostArray | None = None,
 ) -> HostArray:
-    """The same from sums of child 0 and of the node; `least` weights instead of one for all."""
-    least_weight = max(1, rules.min_weight) if least is None else least
-    rows, all_rows = channels.rows_of(left), channels.rows_of(total)
-    weight, all_weight = channels.weight_of(left), channels.weight_of(total)
-    return have_enough(rows, all_rows, weight, all_weight, rules.min_rows, least_weight)
+    """The same from sums of child 0 and of the node."""
+    part, whole = ((channels.rows_of(sums), channels.weight_of(sums)) for sums in (left, total))
+    return have_enough(channels, rules, part, whole, least)
 
 
 def least_of_share(xp: Any, known_weight: Array, search: Search) -> Array:
@@ -115,16 +119,6 @@ def among_drawn(score: HostArray, search: Search) -> HostArray:
         return score
     drawn = drawn_features(search.rank, search.n_drawn, score > NO_SPLIT)
     return np.where(drawn, score, NO_SPLIT)
-
-
-def tried_features(
-    lib: Library, search: Search, pairs: Sequence[Array], n_nodes: int, n_features: int
-) -> HostArray:
-    """Which features each node tries, from node * n_features + feature of all candidates."""
-    assert search.rank is not None
-    found = lib.to_host(lib.count(lib.xp.concat(list(pairs)), n_nodes * n_features))
-    can_split = found.reshape(n_nodes, n_features) > 0
-    return drawn_features(search.rank, search.n_drawn, can_split)
 
 
 def missing_slots(

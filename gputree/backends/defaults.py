@@ -21,6 +21,7 @@ from gputree.backends.array import predict as array_predict
 from gputree.backends.array import split as array_split
 from gputree.backends.array.libraries import Library, NumpyLibrary
 from gputree.backends.array.rate import Rating
+from gputree.backends.array.search import ArraySearch
 from gputree.backends.categories import split_categories, tables_of
 from gputree.backends.contract import (
     CategoryRates,
@@ -59,7 +60,7 @@ from gputree.data.table import Column, Table, whole_matrix
 from gputree.data.target import Channels, Target, channels_of, class_target
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
-from gputree.runs import owners, pieces, spread_out
+from gputree.runs import begins, owners, pieces, spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
@@ -124,12 +125,9 @@ class Defaults(Core):
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:
         row, n_rows = self.rows_at(rows, nodes)
-        low_high = [
-            self._lib.extremes(self._put(owners(n_rows)), self._put(output[row]), len(nodes))
-            for output in rows.target.point
-        ]
-        found = [[self._lib.to_host(end) for end in ends] for ends in low_high]
-        return np.moveaxis(np.array(found), 2, 0)
+        ends = (np.minimum, np.maximum)
+        found = [end.reduceat(rows.target.point[:, row], begins(n_rows), axis=1) for end in ends]
+        return np.array(found).T
 
     # The search for splits.
 
@@ -153,13 +151,14 @@ class Defaults(Core):
 
     def best_splits(self, hist: Hist, search: Search) -> Splits:
         sums = self.dense(hist)
-        given = sums.array, sums.bins, sums.channels, search
-        return array_split.best_splits(_NUMPY, formulas.HOST, *given)
+        return array_split.best_splits(self._array_search(sums, search), sums.array)
 
     def rate(self, hist: Hist, search: Search) -> Rates:
         sums = self.dense(hist)
-        rating = Rating(_NUMPY, formulas.HOST, sums.bins, sums.channels, search)
-        return rating.of_sums(sums.array)
+        return Rating(self._array_search(sums, search)).of_sums(sums.array)
+
+    def _array_search(self, hist: Hist, search: Search) -> ArraySearch:
+        return ArraySearch(self._lib, self._formulas, hist.bins, hist.channels, search)
 
     def rate_categories(
         self,

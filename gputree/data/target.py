@@ -42,7 +42,7 @@ class Channels:
         """The channels that a criterion looks at."""
         return slice(0, self.n_scored) if self.is_classes else slice(1, 1 + self.n_scored)
 
-    @property
+    @cached_property
     def units(self) -> list[float]:
         """What 1 in each scored channel is worth against the channel of the coarsest unit.
 

@@ -71,11 +71,10 @@ def test_replacing_leaves_the_original_alone(library):
     assert library.to_host(array).tolist() == [1, 2, 3]
 
 
-def test_extremes_are_those_of_each_cell(library):
+def test_the_highest_is_that_of_each_cell(library):
     index = put(library, [0, 1, 0, 0], np.int64)
-    low, high = library.extremes(index, put(library, [3.0, -5.0, 1.0, 2.0], np.float64), 2)
-    assert library.to_host(low).tolist() == [1.0, -5.0]
-    assert library.to_host(high).tolist() == [3.0, -5.0]
+    highest = library.highest(index, put(library, [3.0, -5.0, 7.0, 2.0], np.float64), 3)
+    assert library.to_host(highest).tolist() == [7.0, -5.0, -np.inf]
 
 
 @given(x=st.floats(allow_nan=False))

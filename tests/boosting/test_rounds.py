@@ -15,6 +15,12 @@ def table(n_rows, n_features=5, digits=2, missing=0.05, seed=0):
     return X, y
 
 
+def with_categories(X, y, n_categories=400):
+    """The same with a column that tells some more of the target."""
+    category = np.random.default_rng(1).integers(0, n_categories, len(y))
+    return np.column_stack([X, category]), y + category % 7 - 3
+
+
 def refuse(*_):
     raise AssertionError("a round was made by itself")
 
@@ -34,10 +40,11 @@ CASES = {
         (np.repeat(table(600, digits=0)[0], 2, axis=1), table(600, digits=0)[1]),
     ),
     "no limit": (GradientBoostingRegressor, {"max_depth": None}, table(500)),
+    # With categories, so that kernels are those of other tests of wide codes.
     "more codes than a bit set lists": (
         GradientBoostingClassifier,
-        {"max_bins": 3_000} | COUNTED,
-        table(2_500, n_features=3, digits=9),
+        {"max_bins": 3_000, "categorical_features": [3]} | COUNTED,
+        with_categories(*table(2_500, n_features=3, digits=9)),
     ),
     "rounds that draw no row": (
         GradientBoostingRegressor,

@@ -55,7 +55,7 @@ def test_a_fork_fits_on_the_dataset_of_its_parent():
 def test_ctrl_c_ends_every_fit_and_prediction_and_later_ones_are_right():
     """Interrupts at random times, for some seconds; `interrupted.py` says what may come of them."""
     ran = subprocess.run(
-        [sys.executable, str(INTERRUPTED), "--seconds", "6", "--seed", "0"],
+        [sys.executable, str(INTERRUPTED), "--seconds", "4", "--seed", "0"],
         capture_output=True,
         text=True,
         timeout=300,

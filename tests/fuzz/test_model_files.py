@@ -11,7 +11,7 @@ from tests.fuzz.judge import FINE, REFUSED, judged
 from tests.fuzz.mutations import BINARY, TEXTS
 from tests.fuzz.pool import FIND, Found, tried, try_all
 
-SECONDS = 12.0  # of a short run
+SECONDS = 5.0  # of a short run
 FINDS = json.loads(Path(__file__).with_name("finds.json").read_text())
 
 

@@ -256,6 +256,7 @@ def test_an_unsupported_value_is_refused_by_the_name_of_its_type(value, name):
 # ---------------------------------------------------------------------------- malformed plain
 
 HUGE = 10**400
+DEEP = 10_000  # ten times what Python lets a function call itself
 
 
 def nested(tag, depth):
@@ -343,9 +344,9 @@ MALFORMED = [
     {"object_array": [[1], 1]},
     {"object_array": [[], []]},
     {"object_array": [1, [1]]},
-    {"other": nested("", 100_000)},
-    {"int": nested("", 100_000)},
-    *(nested(tag, 100_000) for tag in ("", "tuple", "numpy_str", "other")),
+    {"other": nested("", DEEP)},
+    {"int": nested("", DEEP)},
+    *(nested(tag, DEEP) for tag in ("", "tuple", "numpy_str", "other")),
 ]
 
 

@@ -161,20 +161,19 @@ class ArrayBackend(Defaults):
 
     def best_splits(self, hist: Tallied | ArrayHist, search: Search) -> Splits:
         hist = self._derived(hist)
-        code = self._lib, self._formulas
         order = np.argsort(hist.place, kind="stable")  # small nodes, then large ones as summed
         small, large = np.split(order, [len(hist.n_listed)])
+        whole = self._array_search(hist, search)
         parts = []
         if small.size:
-            parts.append(array_row_split.best_splits(*code, hist, search.of_nodes(small)))
+            parts.append(array_row_split.best_splits(whole.of_nodes(small), hist))
         if large.size:
-            bins, channels = hist.coded.bins, hist.coded.target.channels
-            own = search.of_nodes(large)
-            parts.append(array_split.best_splits(*code, hist.sums, bins, channels, own))
+            parts.append(array_split.best_splits(whole.of_nodes(large), hist.sums))
         return joined(parts, np.argsort(order))
 
     def rate(self, hist: Tallied | ArrayHist, search: Search) -> Rates:
-        return rate(self._lib, self._formulas, self._derived(hist), search)
+        hist = self._derived(hist)
+        return rate(self._array_search(hist, search), hist)
 
     def cells(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
         return array_histogram.cells(self._lib, self._derived(hist), place, feature)
@@ -186,8 +185,8 @@ class ArrayBackend(Defaults):
         assert point is not None
         for output in range(rows.coded.target.channels.n_scored):
             values = self._lib.xp.take(point[output, ...], row)
-            low, high = self._lib.extremes(place, values, len(nodes))
-            spans.append(np.stack([self._lib.to_host(low), self._lib.to_host(high)], axis=1))
+            low, high = (self._lib.highest(place, each, len(nodes)) for each in (-values, values))
+            spans.append(np.stack([-self._lib.to_host(low), self._lib.to_host(high)], axis=1))
         return np.stack(spans, axis=1)
 
     def route(self, rows: ArrayRows, moves: Moves) -> ArrayRows:

@@ -68,8 +68,8 @@ class Library:
         total = int(n_items.sum())
         return self.xp.cumulative_sum(self.count(first, total + 1))[:total] - 1
 
-    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
-        """Smallest and largest of the values of each cell; every cell has one."""
+    def highest(self, index: Array, values: Array, length: int) -> Array:
+        """The largest of the values of each cell, which are floats; -inf where it has none."""
         raise NotImplementedError
 
     def bits(self, array: Array, dtype: str) -> Array:
@@ -92,11 +92,10 @@ class NumpyLibrary(Library):
     def segments(self, n_items: HostArray) -> Array:
         return self.from_host(np.repeat(np.arange(len(n_items)), n_items))
 
-    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
-        low, high = np.full(length, np.inf), np.full(length, -np.inf)
-        np.minimum.at(low, index, values)
-        np.maximum.at(high, index, values)
-        return low, high
+    def highest(self, index: Array, values: Array, length: int) -> Array:
+        out = np.full(length, -np.inf)
+        np.maximum.at(out, index, values)
+        return out
 
 
 class StrictLibrary(NumpyLibrary):
@@ -122,9 +121,8 @@ class StrictLibrary(NumpyLibrary):
         host = super().replaced(self.to_host(array), self.to_host(index), self.to_host(values))
         return self.from_host(host)
 
-    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
-        low, high = super().extremes(self.to_host(index), self.to_host(values), length)
-        return self.from_host(low), self.from_host(high)
+    def highest(self, index: Array, values: Array, length: int) -> Array:
+        return self.from_host(super().highest(self.to_host(index), self.to_host(values), length))
 
     def bits(self, array: Array, dtype: str) -> Array:
         return self.from_host(self.to_host(array).view(dtype))
@@ -164,13 +162,11 @@ class TorchLibrary(Library):
         ones = torch.ones_like(index) if weight is None else weight.to(torch.int64)
         return out.scatter_add_(0, index, ones)
 
-    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+    def highest(self, index: Array, values: Array, length: int) -> Array:
         import torch
 
-        empty = torch.zeros(length, dtype=values.dtype, device=self.device)
-        low = empty.scatter_reduce(0, index, values, "amin", include_self=False)
-        high = empty.scatter_reduce(0, index, values, "amax", include_self=False)
-        return low, high
+        out = torch.full((length,), -torch.inf, dtype=values.dtype, device=self.device)
+        return out.scatter_reduce_(0, index, values, "amax")
 
 
 class CupyLibrary(Library):
@@ -209,14 +205,13 @@ class CupyLibrary(Library):
         cupyx.scatter_add(out, index, ones)
         return out.view(cupy.int64)
 
-    def extremes(self, index: Array, values: Array, length: int) -> tuple[Array, Array]:
+    def highest(self, index: Array, values: Array, length: int) -> Array:
         import cupy
         import cupyx
 
-        low, high = cupy.full(length, cupy.inf), cupy.full(length, -cupy.inf)
-        cupyx.scatter_min(low, index, values)
-        cupyx.scatter_max(high, index, values)
-        return low, high
+        out = cupy.full(length, -cupy.inf)
+        cupyx.scatter_max(out, index, values)
+        return out
 
 
 # From release 2.1 on NumPy keeps the array API itself, and a first fit loads nothing more.

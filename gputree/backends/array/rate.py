@@ -7,20 +7,16 @@ way only the codes that occur are looked at.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 
 from gputree.backends.array.histogram import ArrayHist
-from gputree.backends.array.libraries import Library
 from gputree.backends.array.lines import Lines
 from gputree.backends.array.row_split import some_lines
-from gputree.backends.array.scores import Scoring
-from gputree.backends.candidates import have_enough, least_of_share, put_rates
-from gputree.backends.contract import NO_SPLIT, Rates, Search
-from gputree.data.bins import Bins
-from gputree.data.target import Channels
-from gputree.dtypes import Array, HostArray
+from gputree.backends.array.search import ArraySearch
+from gputree.backends.candidates import least_of_share, put_rates
+from gputree.backends.contract import NO_SPLIT, Rates
+from gputree.dtypes import Array
 
 
 @dataclass(frozen=True)
@@ -32,16 +28,16 @@ class _Cells:
     left: list[Array]  # a channel: (cells,) the node's sum up to the code
 
 
-def rate(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Search) -> Rates:
+def rate(search: ArraySearch, hist: ArrayHist) -> Rates:
     """Rates of the nodes of a frontier."""
-    rating = Rating(lib, formulas, hist.coded.bins, hist.coded.target.channels, search)
+    rating = Rating(search)
     rates = _no_rates(len(hist.place), len(hist.coded.bins.features))
     large = np.flatnonzero(hist.place >= 0)
     if large.size:
         large = large[np.argsort(hist.place[large])]
         put_rates(rates, large, rating.of_sums(hist.sums))
     small = np.flatnonzero(hist.place < 0)
-    for first, last, lines in some_lines(lib, hist):
+    for first, last, lines in some_lines(search.lib, hist):
         put_rates(rates, small[first:last], rating.of_lines(lines))
     return rates
 
@@ -61,17 +57,8 @@ def _no_rates(n_nodes: int, n_features: int) -> Rates:
 class Rating:
     """Rates nodes by one search."""
 
-    def __init__(
-        self,
-        lib: Library,
-        formulas: SimpleNamespace,
-        bins: Bins,
-        channels: Channels,
-        search: Search,
-    ) -> None:
-        self.lib, self.formulas = lib, formulas
-        self.bins, self.channels, self.search = bins, channels, search
-        self.scoring = Scoring(lib, formulas, channels, search)
+    def __init__(self, search: ArraySearch) -> None:
+        self.search, self.lib, self.bins = search, search.lib, search.bins
 
     def of_sums(self, sums: Array) -> Rates:
         """Rates from sums of (nodes, channels, bins)."""
@@ -90,15 +77,12 @@ class Rating:
 
     def _features(self) -> Iterator[int]:
         """Those that have thresholds."""
-        is_ordered = self.search.is_ordered
-        for feature, n_values in enumerate(self.bins.n_values.tolist()):
-            if n_values > 1 and (is_ordered is None or is_ordered[feature]):
-                yield feature
+        yield from np.flatnonzero(self.search.has_thresholds & (self.bins.n_values > 1)).tolist()
 
     def _cells_of_sums(self, known: Array) -> _Cells:
         """`known` are the sums of known codes, (nodes, channels, codes)."""
         xp, n_values = self.lib.xp, known.shape[2]
-        own = self.scoring.weight_of([known[:, c, :] for c in range(known.shape[1])])
+        own = self.search.weight_of([known[:, c, :] for c in range(known.shape[1])])
         at = xp.nonzero(xp.reshape(own > 0, (-1,)))[0]
         left = xp.cumulative_sum(known, axis=2)
         taken = [
@@ -130,18 +114,19 @@ class Rating:
         # A node's last cell has all of its sum; where there is no cell, nobody asks for it.
         last = xp.where(end > 0, end - 1, 0)
         total = [xp.take(channel, last) for channel in cells.left]
-        left_weight, weight = map(self.scoring.weight_of, (cells.left, total))
+        left_weight, weight = map(self.search.weight_of, (cells.left, total))
         at = xp.nonzero(self._allowed(cells, total, left_weight, weight))[0]
         if not at.shape[0]:
             return
         node = xp.take(cells.node, at)
         found = self._scores(cells, total, left_weight, weight, at)
-        scored, first = self._first_of_highest(node, self.formulas.trim(found), n_nodes)
-        chosen = xp.take(at, first)
+        number, score = self.search.first_of_highest(node, found, at, n_nodes)
+        scored = np.flatnonzero(number >= 0)
+        chosen = lib.from_host(number[scored])
         after = xp.where(chosen + 1 < n_cells, chosen + 1, chosen)
         is_within = chosen < xp.take(last, lib.from_host(scored))
         following = xp.where(is_within, xp.take(cells.code, after), -1)
-        rates.score[scored, feature] = lib.to_host(xp.take(found, first))
+        rates.score[scored, feature] = score[scored]
         rates.code[scored, feature] = lib.to_host(xp.take(cells.code, chosen))
         rates.next_code[scored, feature] = lib.to_host(following)
         rates.left_weight[scored, feature] = lib.to_host(xp.take(left_weight, chosen))
@@ -152,30 +137,19 @@ class Rating:
         self, cells: _Cells, total: list[Array], left_weight: Array, node_weight: Array
     ) -> Array:
         """Which cells end a first child that satisfies every rule, as does the second."""
-        xp, search = self.lib.xp, self.search
+        xp = self.lib.xp
         of_node = xp.astype(node_weight, xp.float64)
-        least = xp.take(least_of_share(xp, of_node, search), cells.node)
+        least = xp.take(least_of_share(xp, of_node, self.search.rules), cells.node)
         part, whole = xp.astype(left_weight, xp.float64), xp.take(of_node, cells.node)
-        rows, all_rows = part, whole
-        if self.channels.counts_rows:
-            rows, all_rows = cells.left[-1], xp.take(total[-1], cells.node)
-        return have_enough(rows, all_rows, part, whole, search.min_rows, least)
+        totals = [xp.take(channel, cells.node) for channel in total]
+        return self.search.are_admissible(cells.left, totals, part, whole, least)
 
     def _scores(
         self, cells: _Cells, total: list[Array], left_weight: Array, weight: Array, at: Array
     ) -> Array:
         """The scores of some cells."""
-        take, scored = self.lib.xp.take, self.channels.scored
+        take = self.lib.xp.take
         node = take(cells.node, at)
-        lefts = [take(own, at) for own in cells.left[scored]]
-        totals = [take(own, node) for own in total[scored]]
-        return self.scoring.scores(lefts, totals, take(left_weight, at), take(weight, node))
-
-    def _first_of_highest(self, node: Array, score: Array, n_nodes: int) -> tuple[HostArray, Array]:
-        """The nodes that have scores, and which is the first of the highest ones of each."""
-        xp, lib = self.lib.xp, self.lib
-        _, highest = lib.extremes(node, score, n_nodes)
-        tie = xp.nonzero(score == xp.take(highest, node))[0]
-        of_tie = lib.to_host(xp.take(node, tie))
-        scored, first = np.unique(of_tie, return_index=True)
-        return scored, xp.take(tie, lib.from_host(first))
+        lefts = [take(own, at) for own in cells.left]
+        totals = [take(own, node) for own in total]
+        return self.search.scores(lefts, totals, take(left_weight, at), take(weight, node))

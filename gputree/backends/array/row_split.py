@@ -5,19 +5,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 
 from gputree.backends.array.histogram import ArrayHist
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.lines import Lines
-from gputree.backends.array.scores import Scoring
-from gputree.backends.candidates import have_enough, joined, missing_slots, tried_features
-from gputree.backends.contract import NO_SPLIT, Search, Splits
-from gputree.data.bins import Bins
-from gputree.data.target import Channels
-from gputree.dtypes import FEATURE, SUM, Array, HostArray
+from gputree.backends.array.search import ArraySearch
+from gputree.backends.candidates import joined
+from gputree.backends.contract import NO_SPLIT, Splits
+from gputree.dtypes import SUM, Array, HostArray
 
 SCORES_AT_ONCE = 2**14
 CELLS_AT_ONCE = 2**18  # 2 MiB of scores: they and their temporaries stay in the cache
@@ -34,13 +31,11 @@ class _Side:
     is_candidate: Array  # (lines, columns)
 
 
-def best_splits(lib: Library, formulas: SimpleNamespace, hist: ArrayHist, search: Search) -> Splits:
+def best_splits(search: ArraySearch, hist: ArrayHist) -> Splits:
     """The best splits of the nodes whose rows are listed, a few nodes at a time."""
-    bins, channels = hist.coded.bins, hist.coded.target.channels
     parts = []
-    for first, last, lines in some_lines(lib, hist):
-        own = search.of_nodes(slice(first, last))
-        parts.append(_RowScan(lib, formulas, lines, bins, channels, own).winners())
+    for first, last, lines in some_lines(search.lib, hist):
+        parts.append(_RowScan(search.of_nodes(slice(first, last)), lines).winners())
     return joined(parts)
 
 
@@ -60,25 +55,12 @@ def some_lines(lib: Library, hist: ArrayHist) -> Iterator[tuple[int, int, Lines]
 class _RowScan:
     """The search in a few nodes."""
 
-    def __init__(
-        self,
-        lib: Library,
-        formulas: SimpleNamespace,
-        lines: Lines,
-        bins: Bins,
-        channels: Channels,
-        search: Search,
-    ) -> None:
-        self.lib, self.formulas = lib, formulas
-        self.lines, self.bins, self.channels, self.search = lines, bins, channels, search
-        self.scoring = Scoring(self.lib, self.formulas, channels, search)
+    def __init__(self, search: ArraySearch, lines: Lines) -> None:
+        self.search, self.lib, self.lines = search, search.lib, lines
         self.n_nodes = len(lines.n_rows)
         self.n_rows = self.lib.from_host(lines.n_rows)
         self.weight = self._weight(lines.total, self.n_rows)  # (nodes,)
-        has_missing = bins.n_codes > bins.n_values
-        if search.is_ordered is not None:
-            has_missing = has_missing & search.is_ordered
-        self.with_missing = np.flatnonzero(has_missing)
+        self.with_missing = np.flatnonzero(search.has_missing)
 
     def winners(self) -> Splits:
         """The best candidate of each node."""
@@ -87,14 +69,14 @@ class _RowScan:
         if self.with_missing.size:
             n_missing, missing = self._missing()
             sides.append(self._missing_left(n_missing, missing))
-        if self.search.rank is not None:
+        if self.search.rules.rank is not None:
             sides = self._drawn(sides)
         return self._splits(*self._first_of_highest(sides), missing)
 
     # Candidates.
 
     def _missing_right(self) -> _Side:
-        feature = np.arange(len(self.bins.features))
+        feature = np.arange(len(self.search.bins.features))
         is_end = self._is_end(self.lines.cell)
         return self._admissible(feature, self.lines.left, self.lines.count, is_end)
 
@@ -118,14 +100,14 @@ class _RowScan:
         self, feature: HostArray, left: list[Array], rows: Array, is_end: Array
     ) -> _Side:
         """The ends that satisfy every rule; none is where a node ends, missing values or not."""
-        weight, least = self._weight(left, rows), max(1, self.search.min_weight)
-        all_rows, all_weight = self._of_column(self.n_rows), self._of_column(self.weight)
-        is_candidate = is_end & have_enough(
-            rows, all_rows, weight, all_weight, self.search.min_rows, least
+        weight = self._weight(left, rows)
+        counts = self._of_column(self.lines.total[-1])
+        is_candidate = is_end & self.search.are_admissible(
+            left, [counts], weight, self._of_column(self.weight)
         )
-        if self.search.is_ordered is not None:
-            is_ordered = self.lib.from_host(self.search.is_ordered[feature])
-            is_candidate = is_candidate & is_ordered[:, None]
+        if not self.search.has_thresholds.all():
+            is_tested = self.lib.from_host(self.search.has_thresholds[feature])
+            is_candidate = is_candidate & is_tested[:, None]
         return _Side(feature, left, weight, is_candidate)
 
     def _missing(self) -> tuple[Array, list[Array]]:
@@ -133,7 +115,7 @@ class _RowScan:
         xp, lines = self.lib.xp, self.lines
         shape = (len(self.with_missing), self.n_nodes)
         line = self.lib.from_host(self.with_missing)
-        code = self.lib.from_host(self.bins.n_values[self.with_missing])
+        code = self.lib.from_host(self.search.bins.n_values[self.with_missing])
         is_missing = xp.take(lines.cell, line, axis=0) == lines.node * lines.stride + code[:, None]
         at = xp.nonzero(xp.reshape(is_missing, (-1,)))[0]
         group = at // lines.n_columns * self.n_nodes + xp.take(lines.node, at % lines.n_columns)
@@ -151,13 +133,13 @@ class _RowScan:
 
     def _drawn(self, sides: list[_Side]) -> list[_Side]:
         """Keep the features drawn for each node, or the first drawn that can be split at all."""
-        xp, n_features = self.lib.xp, len(self.bins.features)
+        xp, n_features = self.lib.xp, len(self.search.bins.features)
         pairs = []
         for side in sides:
             line, column = self._where(side.is_candidate)
             feature = xp.take(self.lib.from_host(side.feature), line)
             pairs.append(xp.take(self.lines.node, column) * n_features + feature)
-        drawn = tried_features(self.lib, self.search, pairs, self.n_nodes, n_features)
+        drawn = self.search.tried_features(pairs, self.n_nodes)
         kept = []
         for side in sides:
             is_drawn = self.lib.from_host(drawn[:, side.feature].T)
@@ -168,34 +150,26 @@ class _RowScan:
     # The choice among them.
 
     def _first_of_highest(self, sides: list[_Side]) -> tuple[HostArray, HostArray]:
-        """The highest score of each node, and the number of the first candidate that ties with it.
+        """The first of the best candidates of each node, and its score.
 
-        Places count candidates by feature, then column, then side.
+        They are numbered by feature, then column, then side.
         """
         xp, lines = self.lib.xp, self.lines
         scores = [self._scores(side) for side in sides]
         of_column = xp.max(xp.stack([xp.max(score, axis=0) for score in scores]), axis=0)
-        _, highest = self.lib.extremes(lines.node, of_column, self.n_nodes)
-        nodes, numbers = [], []
+        highest = self.lib.highest(lines.node, of_column, self.n_nodes)
+        # Few are near the highest of their node, and only these are trimmed.
+        least = xp.where(highest > 0.0, highest * NEARLY, highest)
+        least = self._of_column(xp.where(highest > NO_SPLIT, least, np.inf))
+        nodes, found, numbers = [], [], []
         for at, (side, score) in enumerate(zip(sides, scores, strict=True)):
-            line, column = self._ties(score, highest)
+            line, column = self._where(score >= least)
             feature = xp.take(self.lib.from_host(side.feature), line)
             nodes.append(xp.take(lines.node, column))
+            found.append(xp.take(xp.reshape(score, (-1,)), line * lines.n_columns + column))
             numbers.append((feature * lines.n_columns + column) * 2 + at)
-        number = xp.astype(xp.concat(numbers), xp.float64)
-        first, _ = self.lib.extremes(xp.concat(nodes), number, self.n_nodes)
-        return self.lib.to_host(highest), self.lib.to_host(first).astype(np.int64)
-
-    def _ties(self, score: Array, highest: Array) -> tuple[Array, Array]:
-        """Lines and columns of the scores that are the highest of their node, once trimmed."""
-        xp, trim = self.lib.xp, self.formulas.trim
-        least = xp.where(highest > 0.0, highest * NEARLY, highest)  # refused splits tie exactly
-        line, column = self._where(score >= self._of_column(least))
-        found = xp.take(xp.reshape(score, (-1,)), line * self.lines.n_columns + column)
-        best = xp.take(highest, xp.take(self.lines.node, column))
-        with np.errstate(invalid="ignore"):  # trimming NO_SPLIT
-            tie = xp.nonzero((trim(found) == trim(best)) | (found == best))[0]
-        return xp.take(line, tie), xp.take(column, tie)
+        node, score, number = map(xp.concat, (nodes, found, numbers))
+        return self.search.first_of_highest(node, score, number, self.n_nodes)
 
     def _scores(self, side: _Side) -> Array:
         """Scores of candidates, and NO_SPLIT elsewhere; a few lines at a time."""
@@ -211,51 +185,35 @@ class _RowScan:
                 return matrix if matrix.shape[0] == 1 else matrix[lines, :]
 
             left = [some(channel) for channel in side.left]
-            score = self._score(left, total, some(side.weight), weight)
+            score = self.search.scores(left, total, some(side.weight), weight)
             parts.append(self.lib.xp.where(some(side.is_candidate), score, NO_SPLIT))
         return self.lib.xp.concat(parts, axis=0)
 
-    def _score(
-        self, left: Sequence[Array], total: Sequence[Array], left_weight: Array, weight: Array
-    ) -> Array:
-        scored = self.channels.scored
-        with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty
-            return self.scoring.scores(left[scored], total[scored], left_weight, weight)
-
-    def _splits(self, highest: HostArray, number: HostArray, missing: list[Array]) -> Splits:
+    def _splits(self, number: HostArray, score: HostArray, missing: list[Array]) -> Splits:
         """The winners by their numbers; only they leave the device."""
-        lines, bins, channels = self.lines, self.bins, self.channels
+        lines, number = self.lines, np.maximum(number, 0)  # some column where nothing won
         side, column = number % 2, number // 2 % lines.n_columns
         feature = number // 2 // lines.n_columns
-        missing_sums = self._missing_of(feature, missing)
-        left = self._picked(lines.left, feature, column)
-        left = left + np.where(side[:, None] == 1, missing_sums, 0)
-        total = self._host(lines.total)
         after = np.minimum(column + 1, lines.n_columns - 1)  # the end of a line is no candidate
         first_code = lines.stride * np.arange(self.n_nodes)
         code = self._picked([lines.cell], feature, column)[:, 0] - first_code
         next_code = self._picked([lines.cell], feature, after)[:, 0] - first_code
-        return Splits(
-            score=np.where(highest > NO_SPLIT, self._scores_of(left), NO_SPLIT),
-            feature=feature.astype(FEATURE),
-            code=code,
-            next_code=np.where(next_code < bins.n_values[feature], next_code, -1),
-            missing_slot=missing_slots(channels, left, total - left, missing_sums, side),
-            left=left.astype(SUM),
+        return self.search.splits(
+            score,
+            feature,
+            code,
+            np.where(next_code < self.search.bins.n_values[feature], next_code, -1),
+            side,
+            self._picked(lines.left, feature, column),
+            self._missing_of(feature, missing),
+            self._host(lines.total),
         )
-
-    def _scores_of(self, left: HostArray) -> HostArray:
-        """The scores of one left child a node, untrimmed."""
-        put = self.lib.from_host
-        channels = [put(channel) for channel in np.ascontiguousarray(left.T)]
-        weight = put(self.channels.weight_of(left))
-        return self.lib.to_host(self._score(channels, self.lines.total, weight, self.weight))
 
     def _missing_of(self, feature: HostArray, missing: list[Array]) -> HostArray:
         """Sums of the missing values of one feature a node, (nodes, channels)."""
         has_missing = np.isin(feature, self.with_missing)
         if not has_missing.any():
-            return np.zeros((self.n_nodes, self.channels.n), SUM)
+            return np.zeros((self.n_nodes, self.search.channels.n), SUM)
         line = np.where(has_missing, np.searchsorted(self.with_missing, feature), 0)
         return np.where(
             has_missing[:, None], self._picked(missing, line, np.arange(self.n_nodes)), 0
@@ -274,9 +232,9 @@ class _RowScan:
 
     def _weight(self, sums: Sequence[Array], rows: Array) -> Array:
         """The weight of sums by channel; without weights it is that of the rows."""
-        if not self.channels.counts_rows and not self.channels.hides_rows:
+        if not self.search.channels.counts_rows and not self.search.channels.hides_rows:
             return rows
-        return self.scoring.weight_of(sums)
+        return self.search.weight_of(sums)
 
     def _picked(self, matrices: Sequence[Array], line: HostArray, column: HostArray) -> HostArray:
         """Entries of some matrices of one line and column per node, (nodes, matrices)."""

@@ -32,7 +32,8 @@ def attribute(
     if background is not None:
         others = readable(np.ascontiguousarray(matrix_of(background), np.float64))
     column = stack.joined("feature").astype(np.int64)
-    nodes = (
+    # Those of a single tree may not be written; with one type all are explained by one kernel.
+    arrays = (
         column,
         np.append(owner, -1)[column],
         stack.joined("first_child"),
@@ -44,6 +45,7 @@ def attribute(
         stack.joined("category"),
         stack.joined("category_slot"),
     )
+    nodes = tuple(map(readable, arrays))
     trees = stack.root, plan.n_points, stack.column, readable(stack.value)
     room = plan.most_depth, plan.point.shape[1], n_features
     rules = plan.point, plan.weight
