@@ -4,6 +4,7 @@ import time
 from typing import Any, Self
 
 from gputree.backends.timed import Timed
+from gputree.comm import smallest
 from gputree.dtypes import HostArray
 from gputree.fit.dataset import Dataset
 from gputree.fit.report import FitReport
@@ -16,7 +17,8 @@ class Fit:
         """`budget`: the bytes that histograms may take."""
         self.dataset = dataset
         self.backend: Any = Timed(dataset.backend)
-        self.budget = min(budget, self.backend.room_for_hists() or budget)
+        room = min(budget, self.backend.room_for_hists() or budget)
+        self.budget = int(smallest(dataset.comm, room))
         self.peak_bytes = 0
         self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
         self._compiled_before = self.backend.compile_seconds
@@ -42,7 +44,7 @@ class Fit:
             backend=backend.name,
             device=backend.device,
             reason=dataset.reason,
-            n_rows=dataset.n_rows,
+            n_rows=dataset.n_everywhere,
             n_features=dataset.n_features,
             n_nodes=n_nodes,
             peak_bytes=self.peak_bytes,

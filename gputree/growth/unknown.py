@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gputree.backends.contract import Backend, Moves, Rows
+from gputree.comm import total
 from gputree.data.target import Target
 from gputree.dtypes import STAY, SUM, HostArray
 from gputree.growth.surrogates import (
@@ -53,7 +54,7 @@ class BySurrogates:
         fallback = larger_child(draft.channels, sums)
         draft.missing_slot[moves.node] = fallback
         row, n_staying = backend.rows_at(rows, moves.node)
-        if not row.size:
+        if not total(self.target.comm, len(row)):
             return rows
         place = np.repeat(np.arange(len(moves.node)), n_staying)
         slot = slots_by_surrogates(backend, rows, draft.bins, row, place, moves.node, found)
@@ -61,7 +62,9 @@ class BySurrogates:
         goes = slot != STAY
         node = np.where(goes, moves.first_child[place] + slot, moves.node[place])
         rows = backend.disperse(rows, moves.node, row, node)
-        np.add.at(draft.sums, node[goes], self._sums(row[goes]))
+        more = np.zeros(sums.shape, SUM)
+        np.add.at(more, (place[goes], slot[goes]), self._sums(row[goes]))
+        draft.sums[moves.first_child[:, None] + np.arange(2)] += total(self.target.comm, more)
         return rows
 
     def _sums(self, row: HostArray) -> HostArray:
