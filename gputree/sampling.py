@@ -47,10 +47,10 @@ def drawn_features(rank: HostArray, n_drawn: int, can_split: HostArray) -> HostA
     return rank < np.maximum(n_drawn, first + 1)
 
 
-def taken(seed: int, draw: int, n: int, share: float) -> HostArray:
-    """Which of the numbers below n are taken, each with a chance of `share`."""
+def taken(seed: int, draw: int, numbers: HostArray, share: float) -> HostArray:
+    """Which of some numbers are taken, each with a chance of `share`."""
     key = mix(mix(np.array([seed], np.uint64), np.uint64(1)), np.uint64(draw))
-    number = mix(key, np.arange(n, dtype=np.uint64))
+    number = mix(key, numbers.astype(np.uint64))
     return np.asarray(number < np.uint64(min(int(share * 2.0**64), 2**64 - 1)))
 
 

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from gputree.boosting.leaves import Refine, Residuals, weighted_quantile
+from gputree.comm import ALONE, Comm, largest, total
 from gputree.data.gradients import wide_shift
 from gputree.data.target import LARGEST_TARGET
 from gputree.data.weights import brought_near_one
@@ -42,9 +43,10 @@ class Sample:
     weight: HostArray
     alpha: float = 0.5  # the quantile, or the share of Huber's small residuals
     n_outputs: int = 1
+    comm: Comm = ALONE  # those who have other rows
 
     def mean(self) -> float:
-        return average(self.y, self.weight)
+        return average(self.y, self.weight, self.comm)
 
     def quantile(self, share: float) -> float:
         return weighted_quantile(self.y, self.weight, share)
@@ -60,18 +62,20 @@ class Sample:
 
     def log_shares(self) -> HostArray:
         """Those of all classes, whose mean is 0."""
-        each = [average(self.y == c, self.weight) for c in range(self.n_outputs)]
-        total = np.array(each)
-        share = logarithm(np.clip(total / total.sum(), 1.0 - MOST_SHARE, 1.0))
+        each = [average(self.y == c, self.weight, self.comm) for c in range(self.n_outputs)]
+        held = np.array(each)
+        share = logarithm(np.clip(held / held.sum(), 1.0 - MOST_SHARE, 1.0))
         return np.asarray(share - average(share, np.ones(self.n_outputs)))
 
 
-def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
+def for_numbers(
+    name: str, y: HostArray, weight: HostArray, share: float, comm: Comm = ALONE
+) -> Named:
     """The loss of a regression; `share` is the quantile, or that of Huber's small residuals."""
-    return named(FOR_VALUES[name], Sample(y, weight, share))
+    return named(FOR_VALUES[name], Sample(y, weight, share, comm=comm))
 
 
-def for_classes(n_classes: int, name: str = "log_loss") -> Named:
+def for_classes(n_classes: int, name: str = "log_loss", comm: Comm = ALONE) -> Named:
     """The loss of two classes or of several."""
     if n_classes > 2 and name not in FOR_CLASSES:
         raise ValueError(
@@ -80,8 +84,8 @@ def for_classes(n_classes: int, name: str = "log_loss") -> Named:
         )
     none = np.empty(0)
     if n_classes > 2:
-        return named(FOR_CLASSES[name], Sample(none, none, n_outputs=n_classes))
-    return named(FOR_TWO_CLASSES[name], Sample(none, none))
+        return named(FOR_CLASSES[name], Sample(none, none, n_outputs=n_classes, comm=comm))
+    return named(FOR_TWO_CLASSES[name], Sample(none, none, comm=comm))
 
 
 def named(loss: Loss, rows: Sample) -> Named:
@@ -91,7 +95,7 @@ def named(loss: Loss, rows: Sample) -> Named:
     return Named(
         loss,
         partial(_start, loss, rows),
-        partial(_mean, loss),
+        partial(_mean, loss, rows.comm),
         None if loss.leaf is None else partial(_refined, loss),
         1.0 if loss.bend is None else loss.bend(rows.n_outputs),
         loss.link.most_step,
@@ -104,15 +108,15 @@ def _start(loss: Loss, rows: Sample, y: HostArray, weight: HostArray) -> HostArr
     return np.asarray(found if loss.link.raw is None else loss.link.raw(LOSSES, found))
 
 
-def _mean(loss: Loss, y: HostArray, weight: HostArray, raw: HostArray) -> float:
+def _mean(loss: Loss, comm: Comm, y: HostArray, weight: HostArray, raw: HostArray) -> float:
     """How far off sums of (outputs, rows) are."""
     value = loss.formulas(LOSSES).value
     with np.errstate(over="ignore"):
         if loss.is_of_shares:
             most = LOSSES.highest(raw, len(raw))
-            total = LOSSES.volume(raw, most, len(raw))
-            return average(value(y, raw, most, total, len(raw)), weight)
-        return average(value(y, raw[0], loss.constant), weight)
+            volume = LOSSES.volume(raw, most, len(raw))
+            return average(value(y, raw, most, volume, len(raw)), weight, comm)
+        return average(value(y, raw[0], loss.constant), weight, comm)
 
 
 def _refined(loss: Loss, residuals: Residuals) -> HostArray:
@@ -137,23 +141,26 @@ def _put_shares(raw: HostArray, link: Link, found: HostArray) -> None:
     most = LOSSES.highest(raw, len(raw))
     # One exponential a class, which `volume` would take once more.
     part = [LOSSES.exp(each - most) for each in raw]
-    total = sum(part[1:], part[0])
+    volume = sum(part[1:], part[0])
     for output, own in enumerate(part):
-        found[:, output] = own / total
+        found[:, output] = own / volume
 
 
-def average(values: HostArray, weight: HostArray) -> float:
+def average(values: HostArray, weight: HostArray, comm: Comm = ALONE) -> float:
     """The weighted mean by exact sums; infinite where one of the values is."""
-    if not np.isfinite(values).all():
+    if total(comm, np.count_nonzero(~np.isfinite(values))):
         return np.inf
-    near, _ = brought_near_one(weight)
+    near, _ = brought_near_one(weight, comm)
     assert near is not None
-    weight, weighted = near, values * near
-    shifts = [wide_shift(len(part), float(np.abs(part).max())) for part in (weighted, weight)]
-    top, bottom = (
-        int(np.rint(part * 2.0**shift).astype(np.int64).sum())
-        for part, shift in zip((weighted, weight), shifts, strict=True)
-    )
+    parts = values * near, near
+    n = int(total(comm, len(near)))
+    most = largest(comm, np.array([np.abs(part).max(initial=0.0) for part in parts]))
+    shifts = [wide_shift(n, each) for each in most.tolist()]
+    held = [
+        np.rint(part * 2.0**shift).astype(np.int64).sum()
+        for part, shift in zip(parts, shifts, strict=True)
+    ]
+    top, bottom = total(comm, np.array(held)).tolist()
     return float(np.ldexp(top / bottom, shifts[1] - shifts[0]))
 
 

@@ -19,6 +19,7 @@ from gputree.backends.contract import (
 )
 from gputree.backends.whole import BoostRules, FeatureCategories, categories_by_feature
 from gputree.boosting.leaves import Refine, Residuals
+from gputree.comm import ALONE, Comm, total
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
 from gputree.data.target import Channels, Target
@@ -91,6 +92,7 @@ class Rounds:
         refine: Refine | None = None,
         inside: HostArray | None = None,
         rank: HostArray | None = None,
+        comm: Comm = ALONE,
     ) -> None:
         """`start` has the predictions to begin with, (outputs, rows).
 
@@ -99,7 +101,7 @@ class Rounds:
         """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
-        self.inside, self.rank = inside, rank
+        self.inside, self.rank, self.comm = inside, rank, comm
         self.n_outputs = len(start)
         self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
         self.peak_bytes = 0
@@ -107,7 +109,8 @@ class Rounds:
     def some(self, number: int, most: int) -> list[list[Tree]]:
         """The trees of one round or of several, but at most so many; the predictions move on."""
         n_outputs, n_features = self.n_outputs, len(self.bins.features)
-        n_rounds = min(most, max(1, CELLS_TOGETHER // (len(self.y) * n_features * n_outputs)))
+        n_cells = max(1, len(self.y)) * n_features * n_outputs
+        n_rounds = min(most, max(1, CELLS_TOGETHER // n_cells))
         trees = self._boosted(number, n_rounds)
         if trees is None:
             return [self._next(number)]
@@ -193,13 +196,12 @@ class Rounds:
         share = self.recipe.row_share
         if share == 1.0:
             return self.inside
-        drawn = sampling.taken(self.recipe.seed, number, len(self.y), share)
-        if self.rank is not None:
-            drawn = drawn[self.rank]
+        rank = np.arange(len(self.y)) if self.rank is None else self.rank
+        drawn = sampling.taken(self.recipe.seed, number, rank, share)
         if self.inside is not None:
             drawn &= self.inside
         counts = drawn if self.weight is None else drawn & (self.weight > 0)
-        return drawn if counts.any() else self.inside
+        return drawn if total(self.comm, np.count_nonzero(counts)) else self.inside
 
     def _samples(self, numbers: list[int]) -> HostArray | None:
         """The same of some rounds, (rounds, rows)."""

@@ -53,9 +53,11 @@ def fit_rank(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
                 "same ones everywhere"
             )
     own = copy.copy(estimator)
-    if comm.rank and hasattr(own, "verbose"):
+    if hasattr(own, "verbose"):
         own.verbose = 0
     own.fit(RankDataset(comm, own, parts))
+    if getattr(own, "_draws", None) is not None:
+        del own._draws  # which rows of this rank the trees have seen: a part is of no use
     # Ranks that went separate ways are told of, whatever the reason.
     marks = set(comm.gather(sha256(own.to_bytes()).digest()))
     if len(marks) > 1:

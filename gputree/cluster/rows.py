@@ -7,7 +7,6 @@ otherwise sorted, so that it does not matter how rows are spread.
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,66 +17,13 @@ from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import Choice, choose
 from gputree.cluster.backend import ClusterBackend
 from gputree.comm import Comm, total
-from gputree.data.cells import Categories, renumber
 from gputree.data.inputs import check_shape, read_table
-from gputree.data.kinds import category_column
 from gputree.data.labels import Labels
-from gputree.data.schema import Schema
-from gputree.data.sparse import dense
-from gputree.data.table import Column, Kind, Table
+from gputree.data.united import Columns, joined_table
 from gputree.data.weights import read_weights
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
 from gputree.estimators.targets import read_labels
 from gputree.fit.dataset import Dataset
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What is known of the columns of some parts."""
-
-    schema: Schema
-    feature_names: tuple[str, ...] | None
-
-    @classmethod
-    def of(cls, X: Any, table: Table) -> "Columns":
-        names = _get_feature_names(X)
-        return cls(Schema.of(table), None if names is None else tuple(names))
-
-    def united(self, other: "Columns") -> "Columns":
-        """Those of several parts together."""
-        one, two = self.schema, other.schema
-        if one.names != two.names or self.feature_names != other.feature_names:
-            raise ValueError(
-                f"parts have different columns: {list(one.names)} and {list(two.names)}; give all "
-                "of them the same ones, in the same order"
-            )
-        categories = []
-        for at, name in enumerate(one.names):
-            kinds = one.kinds[at], two.kinds[at]
-            if kinds[0] is not kinds[1]:
-                raise ValueError(
-                    f"column {name!r} is {kinds[0].name.lower()} in one part and "
-                    f"{kinds[1].name.lower()} in another; convert it to one type in all parts"
-                )
-            categories.append(_united(name, at, kinds[0], one.categories[at], two.categories[at]))
-        schema = Schema(one.names, one.kinds, tuple(categories))
-        return Columns(schema, self.feature_names)
-
-
-def _united(
-    name: str, position: int, kind: Kind, one: tuple[Any, ...] | None, two: tuple[Any, ...] | None
-) -> tuple[Any, ...] | None:
-    """The categories of a column of two parts."""
-    if one is None or two is None or one == two:
-        return one
-    if kind is Kind.ORDINAL:
-        raise ValueError(
-            f"column {name!r} has ordered categories {list(one)} in one part and {list(two)} in "
-            "another, which has no common order; declare the same ones in all parts"
-        )
-    union, none = tuple(dict.fromkeys([*one, *two])), np.empty(0, CATEGORY_NUMBER)
-    cells = Categories("", none, union, ordered=False)
-    return category_column(cells, name, position, is_declared=False).categories
 
 
 class RankDataset(Dataset):
@@ -88,13 +34,13 @@ class RankDataset(Dataset):
         how = estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
         parts = [part for part in parts if _n_rows(part[0])]
         tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
-        own = [Columns.of(part[0], table) for part, table in zip(parts, tables, strict=True)]
+        names = [_get_feature_names(X) for X, *_ in parts]
+        own = [Columns.of(*each) for each in zip(tables, names, strict=True)]
         columns = _agreed(comm, own)
-        table = _joined(tables, columns.schema)
+        table = joined_table(tables, columns.schema)
         check_shape(int(total(comm, table.n_rows)), table.n_features, None)
-        names = columns.feature_names
         self._table, self._stream, self.comm = table, None, comm
-        self.feature_names = None if names is None else np.array(names, dtype=object)
+        self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
         choice = choose(
@@ -105,7 +51,8 @@ class RankDataset(Dataset):
             n_cells=table.n_rows * table.n_features,
             data_on=cuda_number(table.columns[0].values),
         )
-        choice = Choice(ClusterBackend(choice.backend, comm), choice.reason)
+        reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
+        choice = Choice(ClusterBackend(choice.backend, comm), reason)
         self._code(table, columns.schema, choice, how.max_bins)
 
 
@@ -122,25 +69,6 @@ def _agreed(comm: Comm, own: Sequence[Columns]) -> Columns:
     for other in every[1:]:
         columns = columns.united(other)
     return columns
-
-
-def _joined(tables: Sequence[Table], schema: Schema) -> Table:
-    """The rows of several tables, with their categories by the numbers that were agreed on."""
-    columns = []
-    for at, (name, kind, categories) in enumerate(
-        zip(schema.names, schema.kinds, schema.categories, strict=True)
-    ):
-        parts = [_values(table.columns[at], categories) for table in tables]
-        none = np.empty(0, np.float32 if categories is None else CATEGORY_NUMBER)
-        columns.append(Column(name, kind, np.concatenate([none, *parts]), categories))
-    return Table(tuple(columns), sum(table.n_rows for table in tables))
-
-
-def _values(column: Column, categories: tuple[Any, ...] | None) -> HostArray:
-    if categories is None or column.categories is None:
-        return to_numpy(dense(column.values))
-    place = {category: number for number, category in enumerate(categories)}
-    return renumber(to_numpy(column.values), [place[each] for each in column.categories])
 
 
 def _weights(comm: Comm, parts: Sequence[Sequence[Any]], n_rows: int) -> HostArray | None:
@@ -171,9 +99,8 @@ def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
                 f"{_n_rows(part[0])} rows, y has shape {y.shape}"
             )
     if not is_classifier(estimator):
-        shapes = [
-            pickle.loads(each) for each in comm.gather(pickle.dumps([y.shape[1:] for y in given]))
-        ]
+        own = pickle.dumps([y.shape[1:] for y in given])
+        shapes = map(pickle.loads, comm.gather(own))
         known = sorted({shape for own in shapes for shape in own})
         if len(known) > 1:
             raise ValueError(f"y has outputs of shapes {known} in different parts")

@@ -227,7 +227,8 @@ def drawn_target(
         return replace(target, channels=channels, weight=whole)
     assert target.point is not None
     # The points were scaled for another total; with a larger one they lose their last bits.
-    bits = exponent_of(np.abs(target.point).max()) + exponent_of(n_drawn)
+    most = largest(target.comm, np.abs(target.point).max(initial=0.0))
+    bits = exponent_of(float(most)) + exponent_of(n_drawn)
     down = max(0, bits - (TOTAL_BITS - 1))
     point = np.rint(np.ldexp(target.point, -down)) if down else target.point
     shifts = tuple(each - down for each in channels.point_shift)

@@ -3,9 +3,19 @@
 import numpy as np
 
 from gputree import cluster
+from gputree.cluster.able import check_able
 from tests.corpus import digests, models
 
 DEADLINE = 60.0  # seconds: a test of a fit that hangs fails
+
+
+def is_able(estimator):
+    """Whether a model can be fitted on rows that are spread."""
+    try:
+        check_able(estimator)
+    except ValueError:
+        return False
+    return True
 
 
 def corpus_table(name):

@@ -7,28 +7,23 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 import gputree
 from gputree import cluster
-from gputree.estimators.base import TreeEstimator
-from tests.cluster.spread import DEADLINE, corpus_table, parts_of, spread_fit
+from gputree.ensembles import draws
+from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
 from tests.corpus import digests
 
-BY_ROWS = {"c45", "cart", "cart numbers"}  # prune by rows
-TREES = [
-    name
-    for name, (estimator, _) in digests.cases().items()
-    if isinstance(estimator, TreeEstimator) and name not in BY_ROWS
-]
+CASES = {name: estimator for name, (estimator, _) in digests.cases().items() if is_able(estimator)}
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_every_kind_of_tree(name):
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_model(name):
     """Seven ranks, of which some have no rows."""
     X, y = corpus_table(name)
     expected = digests.fitted(name, "numpy")
-    found = spread_fit(digests._on(clone(digests.cases()[name][0]), "numpy"), 7, X, y)
+    found = spread_fit(digests._on(clone(CASES[name]), "numpy"), 7, X, y)
     assert found.to_bytes() == expected.to_bytes()
 
 
@@ -111,6 +106,48 @@ def test_categories_that_only_one_rank_has_seen_are_united_in_order():
     assert declared.to_bytes() == clone(tree).fit(X.astype({"kind": dtype}), y).to_bytes()
 
 
+ENSEMBLES = {
+    "drawn by weight": gputree.RandomForestClassifier(3, class_weight="balanced_subsample"),
+    "a share of the rows": gputree.ExtraTreesRegressor(3, max_samples=0.5),
+    "some columns": gputree.BaggingClassifier(
+        gputree.CARTClassifier(pruning=None), 3, max_features=0.5
+    ),
+    "rounds of some rows": gputree.GradientBoostingClassifier(3, subsample=0.6, max_features=2),
+    "early stopping": gputree.GradientBoostingRegressor(
+        30, early_stopping=True, n_iter_no_change=2, min_samples_leaf=3
+    ),
+    "constraints": gputree.GradientBoostingRegressor(3, monotonic_cst=[1, 0, 0, -1]),
+}
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+@pytest.mark.parametrize("backend", [pytest.param("numba", marks=pytest.mark.thorough), "numpy"])
+def test_draws_are_of_all_rows(name, backend):
+    """Which rows are drawn, held out and left out does not depend on where they are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)).round(1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], 300)
+    estimator = clone(ENSEMBLES[name]).set_params(random_state=1)
+    digests._on(estimator, backend)
+    y = rng.integers(0, 3, 300) if is_classifier(estimator) else rng.normal(size=300)
+    expected = clone(estimator).fit(X, y, weight)
+    found = spread_fit(estimator, 4, X, y, weight)
+    assert found.to_bytes() == expected.to_bytes()
+    if name == "early stopping":
+        assert found.n_iter_ < 30
+        assert (found.validation_score_ == expected.validation_score_).all()
+
+
+def test_keys_are_told_range_by_range(monkeypatch):
+    monkeypatch.setattr(draws, "ROWS_AT_ONCE", 7)
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(90, 2)), rng.integers(0, 2, 90), rng.integers(0, 3, 90) * 1.0
+    forest = gputree.RandomForestClassifier(3, random_state=0)
+    expected = clone(forest).fit(X, y, weight)
+    assert spread_fit(forest, 3, X, y, weight).to_bytes() == expected.to_bytes()
+
+
 def test_weights_of_classes_count_the_rows_of_all_ranks():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.choice(["few", "many"], 200, p=[0.1, 0.9])
@@ -139,6 +176,11 @@ def test_what_looks_at_rows_of_others_is_refused_with_the_cure():
         (gputree.C45Classifier(), "pruning=None"),
         (gputree.CARTClassifier(validation_fraction=0.2, pruning=None), "set it to None"),
         (gputree.RuleSetClassifier(), "on one machine"),
+        (gputree.AdaBoostClassifier(), "on one machine"),
+        (gputree.RandomForestClassifier(oob_score=True), "set it to False"),
+        (gputree.BaggingClassifier(gputree.C45Classifier()), "pruning=None"),
+        (gputree.GradientBoostingRegressor(loss="huber"), "'squared_error' or 'poisson'"),
+        (gputree.GradientBoostingRegressor(init=gputree.DecisionTreeRegressor()), "'zero'"),
     ]:
         with pytest.raises(ValueError, match=cure):
             cluster.fit(estimator, [(X, y)])
