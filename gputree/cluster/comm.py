@@ -11,10 +11,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from threading import Condition
 from time import monotonic
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.comm import Comm
 from gputree.dtypes import HostArray
 from gputree.errors import ClusterError
 
@@ -25,6 +26,7 @@ LONGEST_WAIT = 600.0  # seconds for an answer: ranks may be busy with rows of th
 
 Head: TypeAlias = tuple[int, str, tuple[int, ...], str]  # number, verb, shape and type
 Message: TypeAlias = tuple[Head, HostArray]
+Result = TypeVar("Result")
 
 
 class Link(Protocol):
@@ -143,6 +145,14 @@ def _united(one: HostArray, other: HostArray) -> HostArray:
     """The messages of several ranks in one."""
     both = pickle.loads(one.tobytes()) | pickle.loads(other.tobytes())
     return np.frombuffer(pickle.dumps(both), np.uint8)
+
+
+def run_rank(comm: Comm, task: Callable[..., Result], *args: Any) -> Result:
+    """What a rank finds; if it fails, all others end, too."""
+    try:
+        return task(comm, *args)
+    except BaseException as error:
+        comm.stop(error)
 
 
 class Inbox:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import TypeVar
 
-from gputree.cluster.comm import LONGEST_WAIT, Inbox, Message, Ranks
+from gputree.cluster.comm import LONGEST_WAIT, Inbox, Message, Ranks, run_rank
 from gputree.comm import Comm
 from gputree.errors import ClusterError
 
@@ -39,12 +39,8 @@ def run_ranks(
     errors: list[BaseException] = []
 
     def run(rank: int, task: Callable[[Comm], Result]) -> None:
-        comm = Ranks(ThreadLink(rank, inboxes), timeout)
         try:
-            try:
-                results[rank] = task(comm)
-            except BaseException as error:
-                comm.stop(error)
+            results[rank] = run_rank(Ranks(ThreadLink(rank, inboxes), timeout), task)
         except BaseException as error:
             errors.append(error)
 
