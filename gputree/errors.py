@@ -9,6 +9,10 @@ class OutOfMemory(MemoryError):
     """A device has too little memory; the message says how much is needed, and what helps."""
 
 
+class ClusterError(RuntimeError):
+    """A fit on several ranks has ended because one of them failed, was lost or did not answer."""
+
+
 class ModelFileError(ValueError):
     """A file or byte string is not a gputree model, or has been damaged or altered."""
 

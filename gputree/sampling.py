@@ -47,10 +47,10 @@ def drawn_features(rank: HostArray, n_drawn: int, can_split: HostArray) -> HostA
     return rank < np.maximum(n_drawn, first + 1)
 
 
-def taken(seed: int, draw: int, n: int, share: float) -> HostArray:
-    """Which of the numbers below n are taken, each with a chance of `share`."""
+def taken(seed: int, draw: int, numbers: HostArray, share: float) -> HostArray:
+    """Which of some numbers are taken, each with a chance of `share`."""
     key, below = lot(seed, draw, share)
-    return np.asarray(mix(key, np.arange(n, dtype=np.uint64)) < below)
+    return np.asarray(mix(key, numbers.astype(np.uint64)) < below)
 
 
 def lot(seed: int, draw: int, share: float) -> HostArray:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm, largest, total
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 from gputree.runs import begins, owners, pieces, spread_out, within
 
@@ -13,9 +14,10 @@ def exponent_of(x: float) -> int:
     return int(np.frexp(x)[1])
 
 
-def fine_weights(weight: HostArray) -> tuple[HostArray, int]:
+def fine_weights(weight: HostArray, comm: Comm = ALONE) -> tuple[HostArray, int]:
     """Weights times 2**shift as integers, and the largest shift there is room for."""
-    most = exponent_of(int(np.count_nonzero(weight))) + exponent_of(weight.max(initial=0.0))
+    n = int(total(comm, np.count_nonzero(weight)))
+    most = exponent_of(n) + exponent_of(float(largest(comm, weight.max(initial=0.0))))
     shift = TOTAL_BITS - 2 - most
     return np.rint(np.ldexp(weight, shift)).astype(SUM), shift
 

@@ -31,7 +31,7 @@ def tree_of(name):
 # Where a module of this prefix may take things of gputree from; itself and below always.
 FOUNDATION = {
     *("gputree.dtypes", "gputree.errors", "gputree.arrays", "gputree.runs", "gputree.turns"),
-    "gputree.shares",
+    *("gputree.comm", "gputree.shares"),
 }
 BOOSTED = {
     *FOUNDATION,
@@ -125,6 +125,17 @@ MAY_IMPORT = {
         # What models are shown by, and what kinds of them there are, is asked for when needed.
         *("gputree.kinds", "gputree.plots", "gputree.report"),
     },
+    "gputree.cluster": {
+        *FOUNDATION,
+        *(
+            "gputree.backends",
+            "gputree.data",
+            "gputree.estimators",
+            "gputree.fit",
+            "gputree.kernels",
+        ),
+        *("gputree.boosting", "gputree.ensembles", "gputree.pruning.methods", "gputree.tree"),
+    },
     "gputree.cli": {
         *FOUNDATION,
         *("gputree.diagnostics", "gputree.ensembles", "gputree.estimators", "gputree.export"),
@@ -159,6 +170,9 @@ MAY_KNOW = {
     "polars": set(),
     "pyarrow": {"gputree.cli", "gputree.files"},
     "click": {"gputree.cli"},
+    "dask": {"gputree.cluster.dask"},
+    "distributed": {"gputree.cluster.dask"},
+    "mpi4py": {"gputree.cluster.mpi"},
 }
 
 

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gputree import sampling
+from gputree.comm import ALONE, Comm, total
 from gputree.dtypes import HostArray
 
 
@@ -14,6 +17,7 @@ class Lots:
     inside: HostArray | None = None  # (rows,) those that trees may see; None: all
     rank: HostArray | None = None  # (rows,) their numbers; None: as they come
     weight: HostArray | None = None  # (rows,)
+    comm: Comm = ALONE  # those who have other rows
 
     def drawn(self, seed: int, draw: int, share: float) -> HostArray | None:
         """Those that take part in a round, each with a chance of `share`; None for all.
@@ -22,10 +26,9 @@ class Lots:
         """
         if share == 1.0:
             return self.inside
-        drawn = sampling.taken(seed, draw, self.n_rows, share)
-        if self.rank is not None:
-            drawn = drawn[self.rank]
+        rank = np.arange(self.n_rows) if self.rank is None else self.rank
+        drawn = sampling.taken(seed, draw, rank, share)
         if self.inside is not None:
             drawn &= self.inside
         counts = drawn if self.weight is None else drawn & (self.weight > 0)
-        return drawn if counts.any() else self.inside
+        return drawn if total(self.comm, np.count_nonzero(counts)) else self.inside

@@ -4,31 +4,40 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm
 from gputree.data.averages import average
 from gputree.dtypes import HostArray
 from gputree.formulas import LOSSES
 from gputree.kernels.losses import Loss
 
 
-def mean_loss(loss: Loss, y: HostArray, weight: HostArray, raw: HostArray) -> float:
+def mean_loss(
+    loss: Loss, y: HostArray, weight: HostArray, raw: HostArray, comm: Comm = ALONE
+) -> float:
     """How far off sums of (outputs, rows) are."""
     value = loss.formulas(LOSSES).value
     with np.errstate(over="ignore"):
         if loss.is_of_shares:
             most = LOSSES.highest(raw, len(raw))
-            total = LOSSES.volume(raw, most, len(raw))
-            return average(value(y, raw, most, total, len(raw)), weight)
-        return average(value(y, raw[0], loss.constant), weight)
+            volume = LOSSES.volume(raw, most, len(raw))
+            return average(value(y, raw, most, volume, len(raw)), weight, comm)
+        return average(value(y, raw[0], loss.constant), weight, comm)
 
 
 class HostWatched:
     """Some rows of a fit."""
 
     def __init__(
-        self, read: Callable[[], HostArray], row: HostArray, y: HostArray, weight: HostArray
+        self,
+        read: Callable[[], HostArray],
+        row: HostArray,
+        y: HostArray,
+        weight: HostArray,
+        comm: Comm = ALONE,
     ) -> None:
-        """`read` tells the predictions of all rows, (outputs, rows)."""
-        self._read, self._row, self._y, self._weight = read, row, y, weight
+        """`read` tells the predictions of all rows that are here, (outputs, rows)."""
+        self._read, self._row, self._y, self._weight, self._comm = read, row, y, weight, comm
 
     def mean_loss(self, loss: Loss) -> float:
-        return mean_loss(loss, self._y, self._weight, self._read()[:, self._row])
+        raw = self._read()[:, self._row]
+        return mean_loss(loss, self._y, self._weight, raw, self._comm)

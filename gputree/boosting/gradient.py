@@ -13,6 +13,7 @@ from gputree.boosting.init import check_init, log_odds
 from gputree.boosting.losses import Named, for_classes, shares
 from gputree.boosting.model import GradientBoosting
 from gputree.boosting.run import BoostRun
+from gputree.comm import ALONE, Comm
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
@@ -267,14 +268,15 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return n_classes if n_classes > 2 else 1
 
     def _read_target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
         classes, number = read_labels(y, n_rows, type(self).__name__)
-        factor = class_factors(self.class_weight, "data", classes, number, weight)
+        factor = class_factors(self.class_weight, "data", classes, number, weight, comm)
         if factor is not None:
             with np.errstate(over="ignore"):
                 weight = factor[number] if weight is None else weight * factor[number]
-            weight = read_weights(weight, n_rows, "the product of sample_weight and class_weight")
+            name = "the product of sample_weight and class_weight"
+            weight = read_weights(weight, n_rows, name, comm)
         learned = {"classes_": classes, "n_classes_": len(classes)}
         return number.astype(np.float64), weight, learned
 
@@ -292,9 +294,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
             )
         return number.astype(np.float64)
 
-    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+    def _named(
+        self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> Named:
         n_classes = len(learned["classes_"])
-        named = for_classes(n_classes, self.loss)
+        named = for_classes(n_classes, self.loss, comm)
         # One class has all of the probability from the start, and trees have nothing to add.
         return named if n_classes > 1 else replace(named, most_step=0.0)
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gputree.boosting.init import amounts, check_init
 from gputree.boosting.losses import Named, for_numbers
 from gputree.boosting.model import GradientBoosting
+from gputree.comm import ALONE, Comm, largest, smallest
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import Array, HostArray
@@ -229,23 +230,33 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         return amounts(init, X, self._link())
 
     def _read_target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
-        return self._numbers(y, n_rows, "y"), weight, {}
+        return self._numbers(y, n_rows, "y", comm), weight, {}
 
     def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         return self._numbers(y, n_rows, "y_val")
 
-    def _numbers(self, y: Any, n_rows: int, name: str) -> HostArray:
+    def _numbers(self, y: Any, n_rows: int, name: str, comm: Comm = ALONE) -> HostArray:
         target = column_or_1d(
             read_target(y, n_rows, type(self).__name__, numbers=True), warn=True
         ).astype(np.float64)
         if len(target) and np.abs(target).max() > LARGEST_TARGET:
             raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
         demand = None if callable(self.loss) else FOR_VALUES[self.loss].demand
-        if demand is not None and not demand.is_met(target):
+        if demand is not None and not demand.is_met(_extremes(target, comm)):
             raise ValueError(f"loss={self.loss!r} requires {demand.needs}. {name} has {demand.has}")
         return target
 
-    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
-        return for_numbers(self.loss, y, weight, float(self.alpha))
+    def _named(
+        self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> Named:
+        return for_numbers(self.loss, y, weight, float(self.alpha), comm)
+
+
+def _extremes(target: HostArray, comm: Comm) -> HostArray:
+    """Targets that meet a demand if all do: these themselves, or the extreme ones of all ranks."""
+    if comm.size == 1:
+        return target
+    low, high = target.min(initial=np.inf), target.max(initial=-np.inf)
+    return np.array([smallest(comm, low), largest(comm, high)])

@@ -14,6 +14,7 @@ import numpy as np
 from gputree.backends.contract import Residuals
 from gputree.backends.residuals import weighted_quantile
 from gputree.backends.watched import mean_loss
+from gputree.comm import ALONE, Comm
 from gputree.data.averages import average
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
@@ -47,9 +48,10 @@ class Sample:
     weight: HostArray
     alpha: float = 0.5  # the quantile, or the share of Huber's small residuals
     n_outputs: int = 1
+    comm: Comm = ALONE  # those who have other rows
 
     def mean(self) -> float:
-        return average(self.y, self.weight)
+        return average(self.y, self.weight, self.comm)
 
     def quantile(self, share: float) -> float:
         return weighted_quantile(self.y, self.weight, share)
@@ -65,18 +67,20 @@ class Sample:
 
     def log_shares(self) -> HostArray:
         """Those of all classes, whose mean is 0."""
-        each = [average(self.y == c, self.weight) for c in range(self.n_outputs)]
-        total = np.array(each)
-        share = logarithm(np.clip(total / total.sum(), 1.0 - MOST_SHARE, 1.0))
+        each = [average(self.y == c, self.weight, self.comm) for c in range(self.n_outputs)]
+        held = np.array(each)
+        share = logarithm(np.clip(held / held.sum(), 1.0 - MOST_SHARE, 1.0))
         return np.asarray(share - average(share, np.ones(self.n_outputs)))
 
 
-def for_numbers(name: str, y: HostArray, weight: HostArray, share: float) -> Named:
+def for_numbers(
+    name: str, y: HostArray, weight: HostArray, share: float, comm: Comm = ALONE
+) -> Named:
     """The loss of a regression; `share` is the quantile, or that of Huber's small residuals."""
-    return named(FOR_VALUES[name], Sample(y, weight, share))
+    return named(FOR_VALUES[name], Sample(y, weight, share, comm=comm))
 
 
-def for_classes(n_classes: int, name: str = "log_loss") -> Named:
+def for_classes(n_classes: int, name: str = "log_loss", comm: Comm = ALONE) -> Named:
     """The loss of two classes or of several."""
     if n_classes > 2 and name not in FOR_CLASSES:
         raise ValueError(
@@ -85,8 +89,8 @@ def for_classes(n_classes: int, name: str = "log_loss") -> Named:
         )
     none = np.empty(0)
     if n_classes > 2:
-        return named(FOR_CLASSES[name], Sample(none, none, n_outputs=n_classes))
-    return named(FOR_TWO_CLASSES[name], Sample(none, none))
+        return named(FOR_CLASSES[name], Sample(none, none, n_outputs=n_classes, comm=comm))
+    return named(FOR_TWO_CLASSES[name], Sample(none, none, comm=comm))
 
 
 def named(loss: Loss, rows: Sample) -> Named:
@@ -96,7 +100,7 @@ def named(loss: Loss, rows: Sample) -> Named:
     return Named(
         loss,
         partial(_start, loss, rows),
-        partial(mean_loss, loss),
+        partial(mean_loss, loss, comm=rows.comm),
         None if loss.leaf is None else partial(_refined, loss),
         1.0 if loss.bend is None else loss.bend(rows.n_outputs),
         loss.link.most_step,
@@ -131,9 +135,9 @@ def _put_shares(raw: HostArray, link: Link, found: HostArray) -> None:
     most = LOSSES.highest(raw, len(raw))
     # One exponential a class, which `volume` would take once more.
     part = [LOSSES.exp(each - most) for each in raw]
-    total = sum(part[1:], part[0])
+    volume = sum(part[1:], part[0])
     for output, own in enumerate(part):
-        found[:, output] = own / total
+        found[:, output] = own / volume
 
 
 def logarithm(x: HostArray) -> HostArray:

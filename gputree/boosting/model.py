@@ -18,6 +18,7 @@ from gputree.boosting.rounds import Objective, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, ranks
 from gputree.boosting.stopping import Stopping, check_other_rows
 from gputree.boosting.watch import has_ended
+from gputree.comm import ALONE, Comm
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind, Table
@@ -118,7 +119,7 @@ class GradientBoosting(Recursion, Stopping):
         self._check_number()
         check_other_rows(X_val, y_val, sample_weight_val)
         run = self._new_run(X, y, sample_weight)
-        run.patience = self._patience(len(run.target), X_val is not None)
+        run.patience = self._patience(run.fit.dataset.n_everywhere, X_val is not None)
         if X_val is not None:
             run.stem._keep_columns(X, run.fit.dataset)
             table = self._read_other(X_val, run.stem)
@@ -135,11 +136,12 @@ class GradientBoosting(Recursion, Stopping):
         if dataset.n_rows > MOST_ROWS:
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
         given = dataset.y if y is None else y
-        target, weight, learned = self._read_target(given, dataset.n_rows, weight)
-        whole, _ = whole_weights(weight)
+        comm = dataset.comm
+        target, weight, learned = self._read_target(given, dataset.n_rows, weight, comm)
+        whole, _ = whole_weights(weight, comm)
         if weight is not None and whole is not None:
             weight = np.where(whole > 0, weight, 0.0)  # as the cuts do
-        weight, exponent = brought_near_one(weight)
+        weight, exponent = brought_near_one(weight, comm)
         run = self._begin(Fit(dataset, budget), stem, {"n_outputs_": 1})
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
@@ -148,7 +150,7 @@ class GradientBoosting(Recursion, Stopping):
         run.learned |= learned
         self._check_warm(learned)
         run.own = self._own_loss(learned)
-        run.named = self._loss_of(target, counted(weight, target), learned)
+        run.named = self._loss_of(target, counted(weight, target), learned, comm)
         return run
 
     def _read_other(self, X: Any, stem: TreeEstimator) -> Table:
@@ -161,7 +163,7 @@ class GradientBoosting(Recursion, Stopping):
     # What classifiers and regressors fill in.
 
     def _read_target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
         """The target as numbers, the weights of the rows, and what is learned of them."""
         raise NotImplementedError
@@ -170,7 +172,9 @@ class GradientBoosting(Recursion, Stopping):
         """The target of other rows in the same numbers."""
         raise NotImplementedError
 
-    def _named(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+    def _named(
+        self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> Named:
         """The loss, where it has a name."""
         raise NotImplementedError
 
@@ -347,10 +351,12 @@ class GradientBoosting(Recursion, Stopping):
             return None
         return OwnLoss(self.loss, self._n_outputs(learned), float(self.l2_regularization))
 
-    def _loss_of(self, y: HostArray, weight: HostArray, learned: dict[str, Any]) -> Named:
+    def _loss_of(
+        self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> Named:
         refuse_forgotten(self.loss)
         own = self._own_loss(learned)
-        return self._named(y, weight, learned) if own is None else own.named()
+        return self._named(y, weight, learned, comm) if own is None else own.named()
 
     def _check_warm(self, learned: dict[str, Any]) -> None:
         if not (self.warm_start and hasattr(self, "_members")):
@@ -390,6 +396,7 @@ class GradientBoosting(Recursion, Stopping):
             named.refine,
             inside,
             None if order is None else ranks(order, len(y)),
+            dataset.comm,
         )
         watch, look = self._watch(run, rounds, is_held_out, order)
         run.watch = watch

@@ -21,7 +21,7 @@ CATEGORY_RIDGE = 10.0
 def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None) -> Recipe:
     """How the trees of a run are grown; `inside` are the rows that are not held out."""
     assert run.named is not None
-    n_rows, n_features = run.fit.dataset.n_rows, run.fit.dataset.n_features
+    n_rows, n_features = run.fit.dataset.n_everywhere, run.fit.dataset.n_features
     split = parameters.count_or_share("min_samples_split", model.min_samples_split, 2, n_rows)
     min_category, most_whole = parameters.rare_categories(model.min_samples_category)
     # G / (b H + ridge) is 1 / b of G / (H + ridge / b): kernels need not know of the bend.

@@ -21,6 +21,7 @@ from gputree.backends.contract import (
 from gputree.backends.lots import Lots
 from gputree.backends.whole import BoostRules, FeatureCategories, categories_by_feature
 from gputree.boosting.losses import Refine
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
 from gputree.dtypes import SUM, HostArray
@@ -92,6 +93,7 @@ class Rounds:
         refine: Refine | None = None,
         inside: HostArray | None = None,
         rank: HostArray | None = None,
+        comm: Comm = ALONE,
     ) -> None:
         """`start` has the predictions to begin with, (outputs, rows).
 
@@ -101,7 +103,7 @@ class Rounds:
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
         self.n_outputs = len(start)
-        self.lots = Lots(len(y), inside, rank, weight)
+        self.lots = Lots(len(y), inside, rank, weight, comm)
         self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
         self.urn = backend.urn(self.raw_scores, self.lots)
         self.peak_bytes = 0
@@ -109,7 +111,8 @@ class Rounds:
     def some(self, number: int, most: int) -> list[list[Tree]]:
         """The trees of one round or of several, but at most so many; the predictions move on."""
         n_outputs, n_features = self.n_outputs, len(self.bins.features)
-        n_rounds = min(most, max(1, CELLS_TOGETHER // (len(self.y) * n_features * n_outputs)))
+        n_cells = max(1, len(self.y)) * n_features * n_outputs
+        n_rounds = min(most, max(1, CELLS_TOGETHER // n_cells))
         trees = self._boosted(number, n_rounds)
         if trees is None:
             return [self._next(number)]

@@ -13,6 +13,7 @@ from gputree.boosting.watch import Watch
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Run
+from gputree.ensembles.draws import ContentOrder
 from gputree.ensembles.members import rows_of
 from gputree.fit.dataset import Dataset
 from gputree.shares import exponent_of
@@ -70,10 +71,10 @@ def held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table
     return [table for table in tables if table.n_rows]
 
 
-def ranks(order: HostArray, n_rows: int) -> HostArray:
+def ranks(order: ContentOrder, n_rows: int) -> HostArray:
     """The rank of each row in an order of some; the others, which no tree sees, have the first."""
     rank = np.zeros(n_rows, np.int64)
-    rank[order] = np.arange(len(order))
+    rank[order.row] = order.place
     return rank
 
 

@@ -13,8 +13,10 @@ from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.run import BoostRun, counted, held_out_rows, ranks
 from gputree.boosting.watch import Measure, RunningScores, Watch
+from gputree.comm import total
 from gputree.dtypes import HostArray
 from gputree.ensembles.base import Ensemble, Run
+from gputree.ensembles.draws import ContentOrder
 from gputree.estimators import parameters
 from gputree.fit.dataset import Dataset
 from gputree.progress import Progress
@@ -134,12 +136,12 @@ class Stopping(Ensemble):
             stops = has_other_rows or n_rows > MANY_ROWS
         return self.n_iter_no_change if stops else None
 
-    def _held_out(self, run: BoostRun, order: HostArray | None) -> HostArray | None:
+    def _held_out(self, run: BoostRun, order: ContentOrder | None) -> HostArray | None:
         """Rows that no tree sees, to watch the loss on."""
         if not run.stops or run.validation is not None or self.validation_fraction is None:
             return None
         assert order is not None
-        n_rows = len(order)
+        n_rows = order.n
         n_out = max(1, round(float(self.validation_fraction) * n_rows))
         if n_out >= n_rows:
             raise ValueError(
@@ -147,8 +149,9 @@ class Stopping(Ensemble):
                 "train on; use less, or early_stopping=False"
             )
         is_out = np.zeros(len(run.target), bool)
-        is_out[order] = sampling.drawn_by_group(run.seed, self._groups(run)[order], n_out)
-        if not is_out.any():
+        group = order.all_of(self._groups(run)[order.row])
+        is_out[order.row] = sampling.drawn_by_group(run.seed, group, n_out)[order.place]
+        if not total(order.comm, np.count_nonzero(is_out)):
             raise ValueError(
                 "early_stopping holds rows out of classes that have at least two, and there is no "
                 "such class; use early_stopping=False, or give X_val and y_val"
@@ -164,7 +167,7 @@ class Stopping(Ensemble):
         run: BoostRun,
         rounds: Rounds,
         is_held_out: HostArray | None,
-        order: HostArray | None,
+        order: ContentOrder | None,
     ) -> tuple[Watch | None, Callable[[list[Tree]], float | None]]:
         """Who looks at the rows that are watched, and what is noted of the trees of a round.
 
@@ -181,7 +184,7 @@ class Stopping(Ensemble):
             is_watched = is_held_out
             if is_watched is None:  # those that trees see
                 is_watched = np.zeros(len(run.target), bool)
-                is_watched[order] = True
+                is_watched[order.row] = True
             row = np.flatnonzero(is_watched)
             by_content = np.argsort(ranks(order, len(run.target))[row])
             y, weight = run.target[row], counted(run.weight, run.target)[row]

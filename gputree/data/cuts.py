@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm, total
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.number_line import Buckets, bucket_of, distinct_of, is_new
 from gputree.data.table import Column, Kind, Table
@@ -42,21 +43,28 @@ BYTES_A_ROW = 8  # room for buckets, in all lanes; as much again as half of the 
 
 
 def bin_table(
-    backend: "Backend", table: Table, weight: HostArray | None, max_bins: int
+    backend: "Backend",
+    table: Table,
+    weight: HostArray | None,
+    max_bins: int,
+    comm: Comm = ALONE,
 ) -> tuple[Bins, "Data"]:
-    """Cut every feature into at most `max_bins` codes, plus one for missing values; code it."""
-    max_bins = checked_bins(max_bins)
+    """Cut every feature into at most `max_bins` codes, plus one for missing values; code it.
+
+    Where others have further rows, the backend asks them, too; all of them ask alike.
+    """
+    max_bins, n_rows = checked_bins(max_bins), int(total(comm, table.n_rows))
     categories = [column.categories for column in table.columns]
     data = backend.reserve(table.n_features, table.n_rows, most_codes(categories, max_bins))
 
     def code(block: range) -> list[FeatureBins]:
         columns = table.columns[block.start : block.stop]
         values = backend.hold(columns)
-        found = find_cuts(backend, columns, values, weight, max_bins)
+        found = find_cuts(backend, columns, values, weight, max_bins, n_rows)
         backend.encode(data, block.start, values, found)
         return found
 
-    blocks = blocks_of(table.n_features, table.n_rows, backend.n_lanes)
+    blocks = blocks_of(table.n_features, n_rows, backend.n_lanes)
     return Bins(tuple(chain.from_iterable(backend.each(code, blocks)))), data
 
 
@@ -93,7 +101,7 @@ def blocks_of(n_features: int, n_rows: int, n_lanes: int) -> list[range]:
     if n_rows > LISTED_ROWS:
         most = min(max(1, at_once // n_lanes), MOST_TOGETHER)
     else:
-        most = max(MOST_TOGETHER, CELLS_TOGETHER // n_rows)
+        most = max(MOST_TOGETHER, CELLS_TOGETHER // max(n_rows, 1))
     n_blocks = min(n_features, n_lanes * -(-n_features // (most * n_lanes)))
     bound = [-(-n_features * i // n_blocks) for i in range(n_blocks + 1)]
     return [range(first, last) for first, last in pairwise(bound)]
@@ -105,9 +113,10 @@ def find_cuts(
     values: "Values",
     weight: HostArray | None,
     max_bins: int,
+    n_rows: int,
 ) -> list[FeatureBins]:
-    """The cuts of some columns."""
-    if columns[0].values.shape[0] <= LISTED_ROWS:
+    """The cuts of some columns of a table with so many rows."""
+    if n_rows <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
         cuts = [_cuts_of_values(*found, max_bins) for found in listed]
     else:

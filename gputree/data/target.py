@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm, largest, smallest, total
 from gputree.dtypes import SUM, TOTAL_BITS, HostArray
 from gputree.shares import exponent_of, fine_weights
 
@@ -69,21 +70,31 @@ class Target:
     label: HostArray | None  # (rows,) the class, None for a regression
     point: HostArray | None  # (outputs, rows) targets in their units, whole-numbered floats
     value: HostArray | None  # (outputs, rows) integers: weight times point
+    comm: Comm = ALONE  # those who have the other rows of the table
 
     @property
     def n_rows(self) -> int:
+        """The rows that are here."""
         rows = next(part for part in (self.label, self.point, self.value) if part is not None)
         return int(rows.shape[-1])
 
-    @cached_property
+    @property
     def totals(self) -> HostArray:
-        """The sums of all rows, (channels,)."""
+        """The sums of all rows of the table, (channels,)."""
+        # Until Python 3.12 a `cached_property` has one lock for all targets, and ranks that are
+        # threads wait for one another here.
+        known = vars(self)
+        if "_totals" not in known:
+            known["_totals"] = total(self.comm, self._totals_here())
+        return np.asarray(known["_totals"])
+
+    def _totals_here(self) -> HostArray:
         if self.label is not None:
             sums = self._class_totals()
         else:
             assert self.value is not None
-            total = self.n_rows if self.weight is None else self.weight.sum()
-            sums = np.append(total, self.value.sum(axis=1))
+            weight = self.n_rows if self.weight is None else self.weight.sum()
+            sums = np.append(weight, self.value.sum(axis=1))
         if self.channels.counts_rows:
             n_rows = self.n_rows if self.weight is None else np.count_nonzero(self.weight)
             sums = np.append(sums, n_rows)
@@ -92,17 +103,22 @@ class Target:
     def _class_totals(self) -> HostArray:
         """Some rows at a time: counting makes labels and weights twice as wide."""
         assert self.label is not None
-        total = np.zeros(self.channels.n_scored, SUM)
+        sums = np.zeros(self.channels.n_scored, SUM)
         for first in range(0, self.n_rows, SOME_ROWS):
             rows = slice(first, first + SOME_ROWS)
             weight = None if self.weight is None else self.weight[rows]
-            found = np.bincount(self.label[rows], weights=weight, minlength=len(total))
-            total += found.astype(SUM)
-        return total
+            found = np.bincount(self.label[rows], weights=weight, minlength=len(sums))
+            sums += found.astype(SUM)
+        return sums
 
 
 def class_target(
-    label: HostArray, n_classes: int, weight: HostArray | None, *, divides_rows: bool = False
+    label: HostArray,
+    n_classes: int,
+    weight: HostArray | None,
+    *,
+    divides_rows: bool = False,
+    comm: Comm = ALONE,
 ) -> Target:
     """The statistics of a classification: a channel a class.
 
@@ -110,37 +126,40 @@ def class_target(
     """
     whole: HostArray | None
     if divides_rows:
-        whole, shift = fine_weights(np.ones(len(label)) if weight is None else weight)
+        whole, shift = fine_weights(np.ones(len(label)) if weight is None else weight, comm)
     else:
-        whole, shift = whole_weights(weight)
+        whole, shift = whole_weights(weight, comm)
     channels = Channels(n_classes, True, whole is not None, shift)
-    return Target(channels, whole, label.astype(np.int32, copy=False), None, None)
+    return Target(channels, whole, label.astype(np.int32, copy=False), None, None, comm)
 
 
-def value_target(y: HostArray, weight: HostArray | None, *, is_counts: bool = False) -> Target:
+def value_target(
+    y: HostArray, weight: HostArray | None, *, is_counts: bool = False, comm: Comm = ALONE
+) -> Target:
     """The statistics of a regression on (rows, outputs): the weight, and a channel an output.
 
     Targets are taken from the middle of their range; counts, whose ratios matter, from 0.
     """
-    whole, weight_shift = whole_weights(weight)
+    whole, weight_shift = whole_weights(weight, comm)
     inside = y if whole is None else y[whole > 0]
-    origin = inside.min(axis=0) * 0.5 + inside.max(axis=0) * 0.5
+    low = smallest(comm, inside.min(axis=0, initial=np.inf))
+    origin = low * 0.5 + largest(comm, inside.max(axis=0, initial=-np.inf)) * 0.5
     if is_counts:
         origin = np.zeros_like(origin)
     shifted = y - origin
     if whole is not None:
         shifted[whole == 0] = 0.0  # outside the tree, and perhaps too far away for the scale
-    largest = np.abs(shifted).max(axis=0)
+    most = largest(comm, np.abs(shifted).max(axis=0, initial=0.0))
     # Counts of rows multiply as they are, so that a weight of 2 is exactly the row twice; other
     # weights are brought below 2, so that they leave the bits of a sum to the targets.
-    total = len(y) if whole is None else int(whole.sum())
+    held = int(total(comm, len(y) if whole is None else whole.sum()))
     down = 0
-    if whole is not None and total > LARGEST_COUNT:
-        down = exponent_of(whole.max()) - 1
-    used = exponent_of(total) - down
-    coarsest = max((most for most in largest if most), default=1.0)  # a constant has no scale
+    if whole is not None and held > LARGEST_COUNT:
+        down = exponent_of(float(largest(comm, whole.max(initial=0)))) - 1
+    used = exponent_of(held) - down
+    coarsest = max((each for each in most if each), default=1.0)  # a constant has no scale
     # |sum| <= total * largest * 2**shift plus half a unit a row, which stays below 2**53.
-    shift = [TOTAL_BITS - 2 - used - exponent_of(most or coarsest) for most in largest]
+    shift = [TOTAL_BITS - 2 - used - exponent_of(each or coarsest) for each in most]
     point = np.rint(np.ldexp(shifted.T, np.array(shift)[:, None]))
     value = point if whole is None else np.rint(point * np.ldexp(whole, -down))
     channels = Channels(
@@ -153,19 +172,22 @@ def value_target(y: HostArray, weight: HostArray | None, *, is_counts: bool = Fa
         origin=tuple(origin.tolist()),
         is_counts=is_counts,
     )
-    return Target(channels, whole, None, np.ascontiguousarray(point), value.astype(SUM, order="C"))
+    point, value = np.ascontiguousarray(point), value.astype(SUM, order="C")
+    return Target(channels, whole, None, point, value, comm)
 
 
-def whole_weights(weight: HostArray | None) -> tuple[HostArray | None, int]:
+def whole_weights(weight: HostArray | None, comm: Comm = ALONE) -> tuple[HostArray | None, int]:
     """Weights times 2**shift as integers, and the shift; None where every weight is 1."""
-    if weight is None or (weight == 1.0).all():
+    if weight is None or not total(comm, np.count_nonzero(weight != 1.0)):
         return None, 0
-    shift = TOTAL_BITS - 2 - exponent_of(int(np.count_nonzero(weight))) - exponent_of(weight.max())
+    n, most = total(comm, np.count_nonzero(weight)), largest(comm, weight.max(initial=0.0))
+    shift = TOTAL_BITS - 2 - exponent_of(int(n)) - exponent_of(float(most))
     whole = np.rint(np.ldexp(weight, shift)).astype(SUM)
     # Powers of two that all weights share are not needed; whole-numbered weights come out as they
     # were.
     common = int(np.bitwise_or.reduce(whole))
-    zeros = (common & -common).bit_length() - 1
+    has_bits = total(comm, [common >> bit & 1 for bit in range(TOTAL_BITS + 1)])
+    zeros = int(np.flatnonzero(has_bits)[0])
     if shift >= 0:
         zeros = min(zeros, shift)
     return whole >> zeros, shift - zeros
@@ -222,7 +244,8 @@ def drawn_target(
         return replace(target, channels=channels, weight=whole)
     assert target.point is not None
     # The points were scaled for another total; with a larger one they lose their last bits.
-    bits = exponent_of(np.abs(target.point).max()) + exponent_of(n_drawn)
+    most = largest(target.comm, np.abs(target.point).max(initial=0.0))
+    bits = exponent_of(float(most)) + exponent_of(n_drawn)
     down = max(0, bits - (TOTAL_BITS - 1))
     point = np.rint(np.ldexp(target.point, -down)) if down else target.point
     shifts = tuple(each - down for each in channels.point_shift)
@@ -242,7 +265,8 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         some = zip(parts, rows, strict=True)
         return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
-    return Target(first.channels, *(joined(name) for name in ("weight", "label", "point", "value")))
+    arrays = (joined(name) for name in ("weight", "label", "point", "value"))
+    return Target(first.channels, *arrays, first.comm)
 
 
 def has_weight(target: Target) -> HostArray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gputree.arrays import to_numpy
+from gputree.comm import ALONE, Comm, total
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.table import Table
 from gputree.dtypes import MISSING_CATEGORY, HostArray
@@ -20,9 +21,14 @@ class Weightless:
     """Which categories rows with and without weight have, chunk by chunk."""
 
     def __init__(
-        self, categories: Sequence[tuple[Any, ...] | None], weight: HostArray | None
+        self,
+        categories: Sequence[tuple[Any, ...] | None],
+        weight: HostArray | None,
+        comm: Comm = ALONE,
     ) -> None:
-        self._has_weight = None if weight is None or weight.all() else weight > 0
+        self._comm = comm
+        has_none = weight is not None and total(comm, np.count_nonzero(weight == 0)) > 0
+        self._has_weight = weight > 0 if weight is not None and has_none else None
         # (2, categories) for each column of categories: in rows without weight, and with.
         self._occurs = {
             at: np.zeros((2, len(own)), bool)
@@ -43,7 +49,8 @@ class Weightless:
     def numbered(self, bins: Bins) -> Bins:
         """The bins with the categories numbered that count."""
         features = list(bins.features)
-        for at, (without, with_weight) in self._occurs.items():
+        for at, occurs in self._occurs.items():
+            without, with_weight = total(self._comm, occurs) > 0
             if (without & ~with_weight).any():
                 features[at] = _numbered(features[at], ~without | with_weight)
         return Bins(tuple(features))

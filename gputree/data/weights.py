@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from gputree.arrays import to_numpy
+from gputree.comm import ALONE, Comm, largest, total
 from gputree.dtypes import HostArray
 
 
-def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> HostArray | None:
+def read_weights(
+    sample_weight: Any, n_rows: int, name: str = "sample_weight", comm: Comm = ALONE
+) -> HostArray | None:
     """Weights as float64, checked; None where all rows weigh the same by default."""
     if sample_weight is None:
         return None
@@ -42,16 +45,16 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
                 f"{kind} values in data passed to `{name}`: {name}[{row}] is {what}; weights are "
                 "finite and at least 0"
             )
-    if not weight.any():
+    if not total(comm, np.count_nonzero(weight)):
         raise ValueError(f"{name} is zero everywhere; at least one row needs a weight")
     with np.errstate(over="ignore"):
-        total = float(weight.sum())
-    if not math.isfinite(total):
+        held = float(weight.sum())
+    if not math.isfinite(held):
         raise ValueError(f"the sum of {name} overflows; divide the weights by their maximum")
     return weight + 0.0  # 0.0 and -0.0 are one weight
 
 
-def brought_near_one(weight: HostArray | None) -> tuple[HostArray | None, int]:
+def brought_near_one(weight: HostArray | None, comm: Comm = ALONE) -> tuple[HostArray | None, int]:
     """Weights divided by a power of two, which rounds nothing, and its exponent.
 
     The largest is below 1 then, and at least a half: products with targets do not overflow, and
@@ -59,5 +62,5 @@ def brought_near_one(weight: HostArray | None) -> tuple[HostArray | None, int]:
     """
     if weight is None:
         return None, 0
-    exponent = int(np.frexp(weight.max())[1])
+    exponent = int(np.frexp(largest(comm, weight.max(initial=0.0)))[1])
     return np.ldexp(weight, -exponent), exponent

@@ -13,7 +13,7 @@ from gputree import sampling
 from gputree.data.target import Target, whole_weights
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
-from gputree.ensembles.draws import Draws, content_order, n_samples
+from gputree.ensembles.draws import ContentOrder, Draws, content_order, n_samples
 from gputree.ensembles.members import Member, answers_in_parts
 from gputree.ensembles.pruned import method_for, pruned
 from gputree.errors import ModelFileError
@@ -137,14 +137,16 @@ class AdaBoost(Ensemble):
     def _refuse_first(self, run: Run, tree: int) -> None:
         """Refuse to boost trees of which even the first is useless."""
 
-    def _target_of(self, run: Run, weight: HostArray, order: HostArray | None, tree: int) -> Target:
+    def _target_of(
+        self, run: Run, weight: HostArray, order: ContentOrder | None, tree: int
+    ) -> Target:
         """The rows with their weights, or as often as they are drawn by them."""
         growing = run.growing
         if order is None:
             return growing.weighed(weight)
         whole, _ = whole_weights(weight)
-        own = None if whole is None else whole[order]
-        n = n_samples(None, growing.target, len(order), replaces=True)
+        own = None if whole is None else order.all_of(whole[order.row])
+        n = n_samples(None, growing.target, order.n, replaces=True)
         counts = Draws(run.seed, n, True, order, own, len(weight)).counts(tree)
         return growing.weighed(counts.astype(np.float64))
 

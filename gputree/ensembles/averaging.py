@@ -111,7 +111,7 @@ class Averaging(Ensemble):
 
     # What the ensembles fill in.
 
-    def _factor(self, number: HostArray, counts: HostArray) -> HostArray | None:
+    def _factor(self, target: Target, counts: HostArray) -> HostArray | None:
         """What the rows of each class count in a sample; None for 1."""
         return None
 
@@ -179,7 +179,7 @@ class Averaging(Ensemble):
             return without_rows(target, counts == 0)
         factor = None
         if target.label is not None:
-            factor = self._factor(target.label, counts)
+            factor = self._factor(target, counts)
             if factor is None and growing.rules.missing == "fractional":
                 factor = np.ones(target.channels.n_scored)  # rows are divided: fine units
         return drawn_target(target, counts, draws.n_drawn, factor)

@@ -5,17 +5,42 @@ execution or of the rows. A row of weight 2 has twice the chance of one of weigh
 rows that are alike.
 """
 
+import pickle
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gputree import sampling
+from gputree.comm import Comm, total
 from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.growing import Growing
 from gputree.fit.fit import Fit
+
+ROWS_AT_ONCE = 2**20  # whose keys ranks tell one another
+
+
+@dataclass(frozen=True, eq=False)
+class ContentOrder:
+    """An order of the rows that count, which depends on what they hold alone.
+
+    Rows that agree in all of it are alike to every tree; they keep their order.
+    """
+
+    row: HostArray  # those that are here, sorted by what they hold
+    place: HostArray  # of each among those of all ranks
+    n: int  # how many there are
+    comm: Comm
+
+    def all_of(self, values: HostArray) -> HostArray:
+        """The integers that all ranks have for their rows, from those of the rows here."""
+        every = np.zeros(self.n, SUM)
+        every[self.place] = values
+        self.comm.add(every)
+        return every
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,23 +50,23 @@ class Draws:
     seed: int
     n_drawn: int  # rows of each sample
     replaces: bool  # whether a row may be drawn more than once
-    order: HostArray  # (rows that count,) sorted by what they hold
-    weight: HostArray | None  # (rows that count,) integers, in that order; None: all alike
-    n_rows: int
+    order: ContentOrder
+    weight: HostArray | None  # (rows of all ranks,) integers, in that order; None: all alike
+    n_rows: int  # that are here
 
     def counts(self, tree: int) -> HostArray:
         """How often each row is drawn for a tree, (rows,)."""
-        seed, n = sampling.tree_seed(self.seed, tree), len(self.order)
-        if not self.replaces:
-            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, n)
-        elif self.weight is None:
-            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, n)
-        else:
+        seed, order = sampling.tree_seed(self.seed, tree), self.order
+        counts = np.zeros(self.n_rows, SUM)
+        if self.replaces and self.weight is not None:
             reached = np.cumsum(self.weight)
             number = sampling.drawn_with_replacement(seed, self.n_drawn, int(reached[-1]))
             drawn = np.searchsorted(reached, number, side="right")
-        counts = np.zeros(self.n_rows, SUM)
-        counts[self.order] = np.bincount(drawn, minlength=n)
+        elif self.replaces:
+            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, order.n)
+        else:
+            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, order.n)
+        counts[order.row] = np.bincount(drawn, minlength=order.n)[order.place]
         return counts
 
     def samples(self, tree: int) -> HostArray:
@@ -49,33 +74,54 @@ class Draws:
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
 
 
-def content_order(growing: Growing) -> HostArray:
+def content_order(growing: Growing) -> ContentOrder:
     """The rows that count, in an order that depends on what they hold."""
     return order_of(growing, growing.counts, growing.answers, growing.target.weight)
 
 
-def order_of(fit: Fit, is_in: HostArray, answers: HostArray, weight: HostArray | None) -> HostArray:
-    """Some rows, in an order that depends on their codes, answers and weights alone.
-
-    Rows that agree in all of these are alike to every tree; they keep their order.
-    """
+def order_of(
+    fit: Fit, is_in: HostArray, answers: HostArray, weight: HostArray | None
+) -> ContentOrder:
+    """Some rows, in an order that depends on their codes, answers and weights alone."""
     row = np.flatnonzero(is_in)
     key = fit.backend.row_keys(fit.dataset.data, fit.dataset.bins, is_in)
-    for output in answers[row].reshape(len(row), -1).T:
+    for output in answers[row].T if answers.ndim > 1 else [answers[row]]:
         value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
         key = sampling.mix(key, value.view(np.uint64))
-    if weight is None:
-        return row[np.argsort(key, kind="stable")]
+    own = np.ones(len(row), SUM) if weight is None else weight[row]
     # Weights come last: rows that are alike stay together, as one of their weight would.
-    return row[np.lexsort((weight[row], key))]
+    order = np.argsort(key, kind="stable") if weight is None else np.lexsort((own, key))
+    return _placed(fit.dataset.comm, row[order], key[order], own[order])
+
+
+def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> ContentOrder:
+    """Rows that are sorted by key and weight, with their places among those of all ranks.
+
+    Keys are told range by range, so that no rank ever holds all of them.
+    """
+    n = len(row)
+    if comm.size == 1:
+        return ContentOrder(row, np.arange(n), n, comm)
+    n_ranges = 1 + int(total(comm, n)) // ROWS_AT_ONCE
+    bounds = [(at << 64) // n_ranges for at in range(1, n_ranges)]
+    ends = [0, *np.searchsorted(key, np.array(bounds, np.uint64)).tolist(), n]
+    place, n_before = np.empty(n, np.int64), 0
+    for begin, end in pairwise(ends):
+        told = comm.gather(pickle.dumps((key[begin:end], weight[begin:end])))
+        keys, weights = zip(*map(pickle.loads, told), strict=True)
+        first = sum(len(each) for each in keys[: comm.rank])
+        order = np.lexsort((np.concatenate(weights), np.concatenate(keys)))
+        place[begin:end] = n_before + np.argsort(order)[first : first + end - begin]
+        n_before += len(order)
+    return ContentOrder(row, place, n_before, comm)
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:
     """The samples that the parameters of an ensemble ask for."""
     order = content_order(growing)
     weight = growing.target.weight
-    n_drawn = n_samples(max_samples, growing.target, len(order), replaces=replaces)
-    own = None if weight is None or not replaces else weight[order]
+    n_drawn = n_samples(max_samples, growing.target, order.n, replaces=replaces)
+    own = None if weight is None or not replaces else order.all_of(weight[order.row])
     return Draws(seed, n_drawn, replaces, order, own, growing.dataset.n_rows)
 
 
@@ -83,9 +129,9 @@ def n_samples(max_samples: Any, target: Target, n_counted: int, *, replaces: boo
     """How many rows to draw for each tree, of so many that have a weight."""
     n_all = n_counted
     if replaces and target.weight is not None and target.channels.weight_shift == 0:
-        total = int(target.weight.sum())
-        if total <= LARGEST_COUNT:  # whole weights that small are counts of rows
-            n_all = total
+        held = int(total(target.comm, target.weight.sum()))
+        if held <= LARGEST_COUNT:  # whole weights that small are counts of rows
+            n_all = held
     if max_samples is None:
         return n_all
     if parameters.is_whole(max_samples):

@@ -4,7 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gputree.comm import total
 from gputree.data.kinds import CategoricalFeatures
+from gputree.data.target import Target
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.averaging import Averaging, AveragingClassifier, AveragingRegressor
 from gputree.ensembles.base import Run
@@ -50,12 +52,14 @@ class ForestClassifier(AveragingClassifier, Forest):
             class_weight = None if self.bootstrap else "balanced"
         return super()._new_stem().set_params(class_weight=class_weight)
 
-    def _factor(self, number: HostArray, counts: HostArray) -> HostArray | None:
+    def _factor(self, target: Target, counts: HostArray) -> HostArray | None:
         if not (isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE):
             return None
-        drawn = np.bincount(number, counts)
+        assert target.label is not None
+        here = np.bincount(target.label, counts, minlength=target.channels.n_scored)
+        drawn = total(target.comm, here)
         is_in = drawn > 0
-        return np.where(is_in, counts.sum() / (is_in.sum() * np.maximum(drawn, 1)), 0.0)
+        return np.where(is_in, drawn.sum() / (is_in.sum() * np.maximum(drawn, 1)), 0.0)
 
 
 class ForestRegressor(AveragingRegressor, Forest):

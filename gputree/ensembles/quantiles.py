@@ -39,7 +39,7 @@ class LeafTargets:
                 f"keep_targets=True: y has {answers.shape[1]} outputs, and quantiles are of one; "
                 "fit a forest for each"
             )
-        order = content_order(growing)  # equal models have equal bytes
+        order = content_order(growing).row  # equal models have equal bytes
         order = order[np.argsort(answers[order, 0], kind="stable")]
         everyone = list(run.everyone)
         leaves = [

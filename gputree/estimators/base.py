@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gputree.arrays import cuda_number, is_foreign
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
+from gputree.comm import Comm, total
 from gputree.data.inputs import read_table
 from gputree.data.table import Kind, Table
 from gputree.data.target import Channels, Target
@@ -166,13 +167,13 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     # What classifiers and regressors fill in.
 
     def _target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[Target, dict[str, Any]]:
         """The statistics of the rows, and the fitted attributes that tell what they mean."""
         raise NotImplementedError
 
     def _weighed(
-        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None, comm: Comm
     ) -> Target:
         """The statistics of rows whose answers have been read."""
         raise NotImplementedError
@@ -285,8 +286,8 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     def _rules(self, criterion: Criterion, target: Target, dataset: Dataset, y: Any) -> Rules:
         """The stopping rules in the units of the target."""
         n_features = dataset.n_features
-        n_rows, channels = target.n_rows, target.channels
-        total = int(channels.weight_of(target.totals))
+        n_rows, channels = int(total(target.comm, target.n_rows)), target.channels
+        weight = int(channels.weight_of(target.totals))
         share = parameters.real("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
         decrease = parameters.real("min_impurity_decrease", self.min_impurity_decrease, 0.0)
         parameters.whole("max_depth", self.max_depth, 1, or_none=True)
@@ -305,9 +306,9 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
             min_rows_leaf=min_rows_leaf,
             min_weight_split=rows_floor(min_rows_split, target) if is_divided else 0,
             min_weight_leaf=max(
-                weight_floor(share, total), rows_floor(min_rows_leaf, target) if is_divided else 0
+                weight_floor(share, weight), rows_floor(min_rows_leaf, target) if is_divided else 0
             ),
-            min_score=score_floor(decrease, channels, total),
+            min_score=score_floor(decrease, channels, weight),
             splits_without_gain=not criterion.needs_gain,
             n_drawn=parameters.n_drawn(self.max_features, n_features),
             seed=parameters.seed(self.random_state),

@@ -38,7 +38,8 @@ class Growing(Fit):
         budget = parameters.budget(estimator.histogram_budget)
         dataset, self.weight = read_dataset(estimator, X, sample_weight, estimator._n_trees)
         self._y = dataset.y if y is None else y
-        self.target, self.learned = estimator._target(self._y, dataset.n_rows, self.weight)
+        given = self._y, dataset.n_rows, self.weight, dataset.comm
+        self.target, self.learned = estimator._target(*given)
         estimator._check_table(dataset)
         self.rules = estimator._rules(self._criterion, self.target, dataset, self._y)
         super().__init__(dataset, budget)
@@ -57,7 +58,7 @@ class Growing(Fit):
 
     def weighed(self, weight: HostArray) -> Target:
         """The target of the same rows with other weights."""
-        return self._estimator._weighed(self.answers, self.learned, weight)
+        return self._estimator._weighed(self.answers, self.learned, weight, self.dataset.comm)
 
     def on(self, dataset: Dataset) -> Self:
         """The same fit on other columns of its rows."""
@@ -70,8 +71,9 @@ class Growing(Fit):
         """A tree for each target, by the random draws of its seed, in their order."""
         pairs = zip(targets, seeds, strict=True)
         backend, dataset = self.backend, self.dataset
-        n_bytes = dataset.n_rows * dataset.n_features * dataset.bins.code_bytes
-        for n in trees_at_once(backend, dataset.n_rows, n_bytes, self.budget):
+        n_rows = dataset.n_everywhere
+        n_bytes = n_rows * dataset.n_features * dataset.bins.code_bytes
+        for n in trees_at_once(backend, n_rows, n_bytes, self.budget):
             batch = list(itertools.islice(pairs, n))
             if not batch:
                 return

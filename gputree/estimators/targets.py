@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from gputree.arrays import to_numpy
+from gputree.comm import ALONE, Comm, total
 from gputree.data.cells import is_missing
 from gputree.data.labels import Labels
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
@@ -118,23 +119,37 @@ def class_factors(
     classes: HostArray,
     number: HostArray,
     weight: HostArray | None,
+    comm: Comm = ALONE,
 ) -> HostArray | None:
     """What the weights of the rows of each class are multiplied by; None for nothing."""
     by_data = isinstance(priors, str) and priors == "data"
     if class_weight is not None:
         if not by_data:
             raise ValueError("class_weight and priors both weigh the classes; give one of them")
-        return _weight_factors(class_weight, classes, number)
+        counts = total(comm, np.bincount(number, minlength=len(classes)))
+        return _weight_factors(class_weight, classes, counts)
     if by_data:
         return None
-    total = np.bincount(number, weight, minlength=len(classes))
-    if not total.all():
-        empty = classes[total == 0].tolist()[0]
+    held = np.bincount(number, weight, minlength=len(classes))
+    if comm.size > 1:
+        held = _held_by_all(held, weight, comm)
+    if not held.all():
+        empty = classes[held == 0].tolist()[0]
         raise ValueError(f"priors: class {empty!r} has no row of positive weight")
-    return np.asarray(_read_priors(priors, classes) * total.sum() / total)
+    return np.asarray(_read_priors(priors, classes) * held.sum() / held)
 
 
-def _weight_factors(class_weight: Any, classes: HostArray, number: HostArray) -> HostArray:
+def _held_by_all(held: HostArray, weight: HostArray | None, comm: Comm) -> HostArray:
+    """The weight that all ranks have of each class."""
+    if weight is not None and (weight != np.rint(weight)).any():
+        raise ValueError(
+            "priors ask for the weight of each class, and sums of fractions depend on their order; "
+            "with rows on several ranks give whole-numbered weights, or class_weight"
+        )
+    return total(comm, held)
+
+
+def _weight_factors(class_weight: Any, classes: HostArray, counts: HostArray) -> HostArray:
     is_known = isinstance(class_weight, dict) or class_weight == "balanced"
     if not is_known:
         raise ValueError(
@@ -142,7 +157,11 @@ def _weight_factors(class_weight: Any, classes: HostArray, number: HostArray) ->
             "needed"
         )
     factors = np.zeros(len(classes))
-    factors[number] = compute_sample_weight(class_weight, classes[number])
+    occurs = counts > 0
+    if isinstance(class_weight, dict):
+        factors[occurs] = compute_sample_weight(class_weight, classes[occurs])
+    else:
+        factors[occurs] = counts.sum() / (np.count_nonzero(occurs) * counts[occurs])
     if not np.isfinite(factors).all() or (factors < 0).any():
         raise ValueError("class_weight has a weight that is negative, NaN or infinite")
     return factors

@@ -1,5 +1,6 @@
 """DecisionTreeClassifier and DecisionTreeRegressor."""
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import to_numpy
+from gputree.comm import ALONE, Comm, total
 from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.target import LARGEST_TARGET, Target, class_target, value_target
@@ -219,23 +221,23 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
         return self.nodes_.class_shares
 
     def _target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[Target, dict[str, Any]]:
         classes, number = read_labels(y, n_rows, type(self).__name__)
         learned = {"classes_": classes, "n_classes_": len(classes)}
-        return self._weighed(number, learned, weight), learned
+        return self._weighed(number, learned, weight, comm), learned
 
     def _weighed(
-        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None, comm: Comm
     ) -> Target:
         classes, number = learned["classes_"], answers
-        factor = class_factors(self.class_weight, self.priors, classes, number, weight)
+        factor = class_factors(self.class_weight, self.priors, classes, number, weight, comm)
         if factor is not None:
             weight = factor[number] * (1.0 if weight is None else weight)
-            if not weight.any():
+            if not total(comm, np.count_nonzero(weight)):
                 raise ValueError("class_weight is zero for every class that has rows")
         divides_rows = self.missing == "fractional"
-        return class_target(number, len(classes), weight, divides_rows=divides_rows)
+        return class_target(number, len(classes), weight, divides_rows=divides_rows, comm=comm)
 
     def _answers(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         labels, number = read_labels(y, n_rows, type(self).__name__)
@@ -349,33 +351,33 @@ max_features_, missing_, backend_, device_
         return tags
 
     def _target(
-        self, y: Any, n_rows: int, weight: HostArray | None
+        self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[Target, dict[str, Any]]:
         if parameters.criterion(self.criterion, self.CRITERIA).is_counts:
             # As in scikit-learn, values that cannot be counts are told of before their number.
-            check_counts(read_entries(y, type(self).__name__, numbers=True), None)
+            check_counts(read_entries(y, type(self).__name__, numbers=True), None, comm)
         values = self._values_of(y, n_rows)
         if values.shape[1] == 0:
             raise ValueError("y has no column; a regression needs at least one output")
-        if np.abs(values).max() > LARGEST_TARGET:
+        if np.abs(values).max(initial=0.0) > LARGEST_TARGET:
             raise ValueError(
                 f"y holds values beyond ±{LARGEST_TARGET:g}, whose squares overflow; divide y by a "
                 "constant before fitting"
             )
         learned = {"n_outputs_": values.shape[1]}
-        return self._weighed(values, learned, weight), learned
+        return self._weighed(values, learned, weight, comm), learned
 
     def _weighed(
-        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None
+        self, answers: HostArray, learned: dict[str, Any], weight: HostArray | None, comm: Comm
     ) -> Target:
         is_counts = parameters.criterion(self.criterion, self.CRITERIA).is_counts
         if is_counts:
-            check_counts(answers, weight)
-        return value_target(answers, weight, is_counts=is_counts)
+            check_counts(answers, weight, comm)
+        return value_target(answers, weight, is_counts=is_counts, comm=comm)
 
     def _values_of(self, y: Any, n_rows: int) -> HostArray:
         given = read_target(y, n_rows, type(self).__name__, numbers=True)
-        return given.reshape(n_rows, -1)
+        return given.reshape(n_rows, math.prod(given.shape[1:]))  # also of no rows
 
     def _answers(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
         values = self._values_of(y, n_rows)
@@ -386,7 +388,7 @@ max_features_, missing_, backend_, device_
         return values
 
 
-def check_counts(values: HostArray, weight: HostArray | None) -> None:
+def check_counts(values: HostArray, weight: HostArray | None, comm: Comm = ALONE) -> None:
     """Refuse targets of which no Poisson deviance can be had."""
     if (values < 0.0).any():
         raise ValueError(
@@ -394,7 +396,7 @@ def check_counts(values: HostArray, weight: HostArray | None) -> None:
             "criterion='squared_error'"
         )
     inside = values if weight is None else values[weight > 0]
-    if (inside.sum(axis=0) <= 0.0).any():
+    if (total(comm, (inside > 0.0).sum(axis=0)) == 0).any():
         raise ValueError(
             "y is not positive in any row that has a weight. Sum of y is not strictly positive "
             "which is necessary for Poisson regression; use criterion='squared_error'"

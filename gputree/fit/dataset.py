@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import cuda_number
-from gputree.backends.registry import choose
+from gputree.backends.registry import Choice, choose
 from gputree.backends.timed import Timed
+from gputree.comm import ALONE, Comm, total
 from gputree.data.bins import Bins
 from gputree.data.cuts import bin_table, checked_bins, code_table
 from gputree.data.inputs import check_shape, read_table
@@ -71,7 +72,9 @@ class Dataset:
     schema: Schema
     bins: Bins
     data: Any
-    n_weighted: int  # rows that have a weight
+    n_everywhere: int  # rows of the table, whoever has them
+    n_weighted: int  # of these, the ones that have a weight
+    comm: Comm = ALONE  # those who have the other rows
 
     def __init__(
         self,
@@ -93,44 +96,35 @@ class Dataset:
         self.y = y
         self.feature_names = _get_feature_names(X)
         self.sample_weight = read_weights(sample_weight, table.n_rows)
-        whole, _ = whole_weights(self.sample_weight)
-        self.n_weighted = table.n_rows if whole is None else int(np.count_nonzero(whole))
-        size = table.n_rows, table.n_features, n_trees
         schema = Schema.of(table)
         n_categories = table.n_features - schema.categories.count(None)
-        with self._timed(size, device, backend, n_jobs, data_on, n_categories) as timed:
-            bins, self.data = bin_table(timed, table, whole, max_bins)
-        weightless = Weightless(schema.categories, whole)
-        weightless.look(table)
-        self.bins = weightless.numbered(bins)
-        has_missing = tuple(feature.has_missing for feature in self.bins.features)
-        self.schema = replace(schema, has_missing=has_missing)
-
-    @contextmanager
-    def _timed(
-        self,
-        size: tuple[int, int, int],
-        device: str,
-        backend: str | None,
-        n_jobs: int | None,
-        data_on: int | None = None,
-        n_categories: int = 0,
-    ) -> Iterator[Any]:
-        """The backend that is to cut and code so many rows and features for trees, with a clock.
-
-        `n_categories` of the features are of categories.
-        """
-        n_rows, n_features, n_trees = size
-        n_cells = n_rows * n_features
         choice = choose(
             device,
             backend,
             n_jobs=n_jobs,
-            n_cells=n_cells,
-            n_category_cells=n_rows * n_categories,
+            n_cells=table.n_rows * table.n_features,
+            n_category_cells=table.n_rows * n_categories,
             n_trees=n_trees,
             data_on=data_on,
         )
+        self._code(table, schema, choice, max_bins)
+
+    def _code(self, table: Table, schema: Schema, choice: Choice, max_bins: int) -> None:
+        """Cut and code the table."""
+        whole, _ = whole_weights(self.sample_weight, self.comm)
+        with self._timed(table.n_rows, choice) as timed:
+            bins, self.data = bin_table(timed, table, whole, max_bins, self.comm)
+        weightless = Weightless(schema.categories, whole, self.comm)
+        weightless.look(table)
+        self.bins = weightless.numbered(bins)
+        has_missing = tuple(feature.has_missing for feature in self.bins.features)
+        self.schema = replace(schema, has_missing=has_missing)
+        n_weighted = table.n_rows if whole is None else np.count_nonzero(whole)
+        self.n_everywhere, self.n_weighted = total(self.comm, [table.n_rows, n_weighted]).tolist()
+
+    @contextmanager
+    def _timed(self, n_rows: int, choice: Choice) -> Iterator[Any]:
+        """The backend that is to cut and code so many rows, with a clock."""
         self.n_rows, self.backend, self.reason = n_rows, choice.backend, choice.reason
         timed = Timed(choice.backend)
         compiled_before = timed.compile_seconds
@@ -223,8 +217,10 @@ class Dataset:
         self.feature_names = np.asarray(stream.features, dtype=object)
         self.sample_weight = stream.read_weights(n_rows)
         whole, _ = whole_weights(self.sample_weight)
+        self.n_everywhere = n_rows
         self.n_weighted = n_rows if whole is None else int(np.count_nonzero(whole))
-        with self._timed((n_rows, n_features, 1), device, backend, n_jobs) as timed:
+        choice = choose(device, backend, n_jobs=n_jobs, n_cells=n_rows * n_features)
+        with self._timed(n_rows, choice) as timed:
             reader = StreamReader(stream, n_rows, verbose=verbose)
             coded = code_stream(timed, reader, categorical_features, whole, max_bins, folder)
         self.schema, self.bins, self.data = coded.schema, coded.bins, coded.data

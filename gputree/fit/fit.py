@@ -4,6 +4,7 @@ import time
 from typing import Any, Self
 
 from gputree.backends.timed import Timed
+from gputree.comm import smallest
 from gputree.dtypes import HostArray
 from gputree.fit.dataset import Dataset
 from gputree.fit.report import FitReport
@@ -22,7 +23,8 @@ class Fit:
         self.backend: Any = Timed(dataset.backend)
         wanted = AUTOMATIC_BUDGET if budget is None else budget
         room: int = self.backend.room_for_hists() or wanted
-        self.budget = room if budget is None else min(budget, room)
+        own = room if budget is None else min(budget, room)
+        self.budget = int(smallest(dataset.comm, own))
         self.peak_bytes = 0
         self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
         self._compiled_before = self.backend.compile_seconds
@@ -48,7 +50,7 @@ class Fit:
             backend=backend.name,
             device=backend.device,
             reason=dataset.reason,
-            n_rows=dataset.n_rows,
+            n_rows=dataset.n_everywhere,
             n_features=dataset.n_features,
             n_nodes=n_nodes,
             peak_bytes=self.peak_bytes,

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from gputree.backends.contract import Backend, Data, Hist, Moves, Rows, Siblings
+from gputree.comm import total
 from gputree.data.bins import Bins
 from gputree.data.target import Target, parts_of
-from gputree.dtypes import STAY, HostArray
+from gputree.dtypes import STAY, SUM, HostArray
 from gputree.growth.draft import Draft
 from gputree.growth.queue import Batch, Parts
 from gputree.runs import begins, owners
@@ -42,7 +43,7 @@ class Fractions:
     def with_parts(self, batch: Batch, parts: Parts) -> Batch:
         """A batch with the parts of its nodes, which are among those of the nodes searched."""
         own = parts.among(batch.place)
-        n_bytes = batch.n_bytes + own.n * self.bytes_of_part
+        n_bytes = batch.n_bytes + total(self.target.comm, own.n) * self.bytes_of_part
         return replace(batch, place=np.arange(len(own.n)), parts=own, n_bytes=n_bytes)
 
     def divide(self, parts: Parts, moves: Moves, draft: Draft) -> Parts:
@@ -58,7 +59,7 @@ class Fractions:
         known = draft.channels.weight_of(draft.sums[moves.children])
         item, member, weight = divided(parts.weight[stays], move[stays], known, moves.n_children)
         row = parts.row[stays][item]
-        self._note(draft, moves.children[member], row, weight)
+        self._note(draft, moves.children, member, row, weight)
         child = np.concatenate([first[move[goes]] + slot[goes], member])
         order = _by_child(child)
         return Parts(
@@ -76,11 +77,15 @@ class Fractions:
         none = np.full(len(node), -1)
         return self.backend.derive(self.backend.tally(rows, node), Siblings(node, node, none), None)
 
-    def _note(self, draft: Draft, node: HostArray, row: HostArray, weight: HostArray) -> None:
-        """Add parts to the sums of their nodes."""
+    def _note(
+        self, draft: Draft, nodes: HostArray, at: HostArray, row: HostArray, weight: HostArray
+    ) -> None:
+        """Add parts to the sums of the nodes, each to one of them."""
         assert self.target.label is not None
-        np.add.at(draft.sums, (node, self.target.label[row]), weight)
-        np.add.at(draft.sums, (node, np.full(len(node), -1)), 1)
+        sums = np.zeros((len(nodes), draft.channels.n), SUM)
+        np.add.at(sums, (at, self.target.label[row]), weight)
+        np.add.at(sums, (at, np.full(len(at), -1)), 1)
+        draft.sums[nodes] += total(self.target.comm, sums)
 
 
 def _by_child(child: HostArray) -> HostArray:

@@ -12,6 +12,7 @@ import numpy as np
 from gputree import sampling
 from gputree.backends.contract import CategoryRules, Search
 from gputree.backends.whole import Limits
+from gputree.comm import smallest
 from gputree.data.target import Channels, Target
 from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.growth.constraints import Constraints
@@ -141,7 +142,7 @@ def rows_floor(n_rows: int, target: Target) -> int:
     """
     weight = target.weight
     assert weight is not None
-    lightest = float(np.where(weight > 0, weight, weight.max()).min())
+    lightest = float(smallest(target.comm, weight[weight > 0].min(initial=2**TOTAL_BITS)))
     return int(min(np.ceil(n_rows * lightest * (1.0 - SLACK)), 2.0**TOTAL_BITS))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gputree.comm import largest, total
 from gputree.data.target import Channels, Target
 from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.formulas import HOST
@@ -34,9 +35,10 @@ def spread_of(
         distance += _distance(channels, point[inside] * scale, (mean * scale)[number])
     if target.weight is not None:
         distance *= target.weight[inside]
-    shift = TOTAL_BITS - 2 - exponent_of(len(number)) - exponent_of(distance.max())
-    total = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
-    spread = np.ldexp(total, -shift)
+    n, most = total(target.comm, len(number)), largest(target.comm, distance.max(initial=0.0))
+    shift = TOTAL_BITS - 2 - exponent_of(int(n)) - exponent_of(float(most))
+    apart = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
+    spread = np.ldexp(total(target.comm, apart).astype(np.float64), -shift)
     between = _between(draft, layout, sums, whole)
     # Children have higher numbers than their parent and lie together with those of its level.
     for level in reversed(_inner_levels(layout)):

@@ -97,6 +97,8 @@ class SurrogateSearch:
         groups = np.column_stack([moves.first_child, moves.first_child + 1, moves.node])
         n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
         is_small = n_rows * len(bins.features) <= CELLS_PER_BIN * bins.width
+        if target.comm.size > 1:  # sums add up, rows do not
+            is_small[:] = False
         large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
         for own in pieces(np.ones(len(large)), NODES_AT_ONCE):
             some = large[own]

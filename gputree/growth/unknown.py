@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gputree.backends.contract import Backend, Moves, Rows
+from gputree.comm import total
 from gputree.data.target import Target
 from gputree.growth.surrogates import (
     Style,
@@ -52,6 +53,7 @@ class BySurrogates:
         fallback = larger_child(draft.channels, sums)
         draft.missing_slot[moves.node] = fallback
         detours = detours_by(found, draft.bins, moves, fallback)
-        rows, added = backend.detour(rows, self.target, moves, detours)
+        rows, own = backend.detour(rows, self.target, moves, detours)
+        added = total(self.target.comm, own)
         draft.sums[moves.children] += added.reshape(-1, draft.channels.n)
         return rows

@@ -317,7 +317,7 @@ def test_long_columns_are_cut_exactly_and_divided_where_values_crowd(library, na
 def test_only_columns_that_crowd_are_divided():
     values = [long_column(name, 250_000, False)[0] for name in ("normal", "uniform", "years")]
     watching, block = Watching(NUMPY), table(*values).columns
-    find_cuts(watching, block, watching.hold(block), None, 255)
+    find_cuts(watching, block, watching.hold(block), None, 255, block[0].values.shape[0])
     first, (normal, uniform, years) = watching.within
     assert first is None
     assert (normal.size, uniform.size) == (0, 254)

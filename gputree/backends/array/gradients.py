@@ -8,6 +8,8 @@ import numpy as np
 
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.rows import ArrayRows, CodedRows, rows_of
+from gputree.comm import ALONE, Comm, largest
+from gputree.comm import total as total_of
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -59,6 +61,7 @@ def gradients(
     takes_part: HostArray | None,
     *,
     counts_rows: bool,
+    comm: Comm = ALONE,
 ) -> Iterator[Gradients]:
     inside = np.ones(raw_scores.y.shape[0], bool) if takes_part is None else takes_part
     if raw_scores.weight is not None:
@@ -67,7 +70,7 @@ def gradients(
         if raw_scores.weight is not None:
             gradient = gradient * raw_scores.weight
             hessian = raw_scores.weight if hessian is None else hessian * raw_scores.weight
-        yield _as_integers(lib, gradient, hessian, inside, counts_rows=counts_rows)
+        yield _as_integers(lib, gradient, hessian, inside, comm, counts_rows=counts_rows)
 
 
 def _floats(
@@ -95,18 +98,19 @@ def _as_integers(
     gradient: Array,
     hessian: Array | None,
     inside: HostArray,
+    comm: Comm,
     *,
     counts_rows: bool,
 ) -> Gradients:
-    xp, n = lib.xp, int(inside.sum())
+    xp, n = lib.xp, int(total_of(comm, inside.sum()))
     part = lib.from_host(inside)
-    gradient, gradient_shift, total = _wide(lib, gradient, part, n)
+    gradient, gradient_shift, total = _wide(lib, gradient, part, n, comm)
     less = narrowing(total, n)
     narrow = _narrow(gradient, less)
     wide_hessian = narrow_hessian = None
     hessian_shift = less_curved = 0
     if hessian is not None:
-        wide_hessian, hessian_shift, total = _wide(lib, hessian, part, n)
+        wide_hessian, hessian_shift, total = _wide(lib, hessian, part, n, comm)
         less_curved = narrowing(total, n)
         one = xp.astype(part, xp.int64)
         narrow_hessian = xp.maximum(_narrow(wide_hessian, less_curved), one)
@@ -116,8 +120,8 @@ def _as_integers(
         counts_rows=counts_rows,
         weighs=hessian is not None,
     )
-    weight = n if narrow_hessian is None else int(xp.sum(narrow_hessian))
-    totals = [weight, int(xp.sum(narrow))]
+    weight = n if narrow_hessian is None else int(total_of(comm, int(xp.sum(narrow_hessian))))
+    totals = [weight, int(total_of(comm, int(xp.sum(narrow))))]
     arrays = ArrayGradients(
         lib.from_host(np.flatnonzero(inside)),
         gradient,
@@ -130,13 +134,14 @@ def _as_integers(
     return Gradients(channels, np.array(totals, SUM), n, gradient_shift, hessian_shift, arrays)
 
 
-def _wide(lib: Library, values: Array, part: Array, n: int) -> tuple[Array, int, int]:
+def _wide(lib: Library, values: Array, part: Array, n: int, comm: Comm) -> tuple[Array, int, int]:
     """Values of the rows that take part as integers, their shift, and their total magnitude."""
     xp = lib.xp
     values = xp.where(part, values, 0.0)
-    shift = wide_shift(n, float(xp.max(xp.abs(values))))
+    most = float(xp.max(xp.abs(values))) if values.shape[0] else 0.0
+    shift = wide_shift(n, float(largest(comm, most)))
     wide = xp.astype(xp.round(values * 2.0**shift), xp.int64)
-    return wide, shift, int(xp.sum(xp.abs(wide)))
+    return wide, shift, int(total_of(comm, int(xp.sum(xp.abs(wide)))))
 
 
 def _narrow(wide: Array, less: int) -> Array:

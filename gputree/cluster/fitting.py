@@ -1,0 +1,145 @@
+"""Fitting an estimator on parts of a table that lie on several ranks."""
+
+import copy
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+import gputree
+from gputree.cluster.able import check_able
+from gputree.cluster.comm import LONGEST_WAIT, Ranks, run_rank
+from gputree.cluster.rows import RankDataset
+from gputree.cluster.threads import run_ranks
+from gputree.comm import Comm
+from gputree.errors import ClusterError
+from gputree.estimators import parameters
+
+
+def fit(
+    estimator: Any,
+    parts: Sequence[Sequence[Any]],
+    *,
+    client: Any = None,
+    comm: Any = None,
+    timeout: float = LONGEST_WAIT,
+) -> Any:
+    """Fit an estimator on parts of a table, where they are; the model is that of the whole table.
+
+    Parameters
+    ----------
+    estimator : estimator of gputree
+        A tree, a forest, bagging or gradient boosting. What looks at rows one by one is refused:
+        pruning by rows, out-of-bag scores, losses whose leaves are quantiles, AdaBoost, rule sets.
+    parts : sequence of tuples
+        Table and target of each part, and the weights of its rows, if they have any. Parts may be
+        empty, and rows may be spread over them in any way. `parts_of` makes them of collections of
+        Dask.
+    client : distributed.Client, optional
+        Fit on the workers of its cluster: each worker that has parts gets one task. Tables that
+        are not there yet are sent.
+    comm : mpi4py.MPI.Comm, optional
+        Fit with the other processes of MPI. `parts` are those of this process, and every process
+        gets the model.
+    timeout : float, default=600.0
+        Seconds after which a rank gives up on another that does not answer.
+
+    Returns
+    -------
+    estimator
+        The one that was given, fitted. Without `client` and `comm` each part is a rank of its own,
+        in a thread of this process, which is good for tests.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gputree import DecisionTreeClassifier, cluster
+    >>> X, y = load_iris(return_X_y=True)
+    >>> parts = [(X[:20], y[:20]), (X[20:], y[20:])]
+    >>> tree = cluster.fit(DecisionTreeClassifier(), parts)
+    >>> tree.to_bytes() == DecisionTreeClassifier().fit(X, y).to_bytes()
+    True
+    """
+    if comm is not None:
+        from gputree.cluster.mpi import MpiLink
+
+        # A seed that nobody has chosen is that of the first process.
+        task = partial(fit_rank, comm.bcast(prepared(estimator)))
+        return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, parts))
+    task = partial(fit_rank, prepared(estimator))
+    if client is not None:
+        from gputree.cluster.dask import run_on_workers
+
+        return take_over(estimator, run_on_workers(client, parts, task, timeout))
+    return take_over(
+        estimator, run_ranks([partial(task, parts=[part]) for part in parts], timeout)[0]
+    )
+
+
+def parts_of(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, ...]]:
+    """The parts of collections of Dask, for `fit`: table, target and weights of each partition.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame or dask.array.Array
+        The table; an array is cut between rows alone.
+    y : dask.dataframe.Series or dask.array.Array
+        The target, in as many partitions.
+    sample_weight : dask.dataframe.Series or dask.array.Array, optional
+        The weights of the rows, likewise.
+
+    Returns
+    -------
+    list of tuples
+        Of lazy parts, which the workers compute.
+    """
+    from gputree.cluster.dask import partitions
+
+    given = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
+    found = {name: partitions(each) for name, each in given.items()}
+    numbers = {name: len(each) for name, each in found.items()}
+    if len(set(numbers.values())) > 1:
+        raise ValueError(f"partitions differ in number: {numbers}; repartition or rechunk alike")
+    return list(zip(*found.values(), strict=True))
+
+
+def prepared(estimator: Any) -> Any:
+    """A copy that every rank fits alike."""
+    check_able(estimator)
+    ready = copy.copy(estimator)
+    random_state = getattr(estimator, "random_state", 0)
+    if not parameters.is_whole(random_state):
+        ready.random_state = parameters.seed(random_state)
+    return ready
+
+
+def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
+    """The estimator, fitted with the rows of all ranks; the same one on each of them."""
+    versions = f"gputree {gputree.__version__} and numpy {np.__version__}"
+    for rank, other in enumerate(comm.gather(versions.encode())):
+        if other.decode() != versions:
+            raise RuntimeError(
+                f"rank {rank} has {other.decode()}, rank {comm.rank} has {versions}; install the "
+                "same ones everywhere"
+            )
+    own = copy.copy(estimator)
+    if hasattr(own, "verbose"):
+        own.verbose = 0
+    own.fit(RankDataset(comm, own, parts))
+    if getattr(own, "_draws", None) is not None:
+        del own._draws  # which rows of this rank the trees have seen: a part is of no use
+    # Ranks that went separate ways are told of, whatever the reason.
+    marks = set(comm.gather(sha256(own.to_bytes()).digest()))
+    if len(marks) > 1:
+        raise ClusterError(f"{comm.size} ranks have found {len(marks)} different models")
+    return own
+
+
+def take_over(estimator: Any, fitted: Any) -> Any:
+    """The estimator of the user with what was learned, and with its own parameters."""
+    own = estimator.get_params(deep=False)
+    vars(estimator).clear()
+    vars(estimator).update(vars(fitted) | own)
+    return estimator

@@ -1,0 +1,113 @@
+"""The rows of one rank as a Dataset that knows of the others.
+
+Names and kinds of columns, categories, classes and outputs are agreed on before anything is cut.
+Categories are united by what they are: where all parts declare the same ones, in that order, and
+otherwise sorted, so that it does not matter how rows are spread.
+"""
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import _get_feature_names
+
+from gputree.arrays import cuda_number, to_numpy
+from gputree.backends.registry import Choice, choose
+from gputree.cluster.backend import ClusterBackend
+from gputree.comm import Comm, total
+from gputree.data.inputs import check_shape, read_table
+from gputree.data.labels import Labels
+from gputree.data.united import Columns, joined_table
+from gputree.data.weights import read_weights
+from gputree.dtypes import CATEGORY_NUMBER, HostArray
+from gputree.estimators.targets import read_labels
+from gputree.fit.dataset import Dataset
+
+
+class RankDataset(Dataset):
+    """The rows of one rank, cut and coded with those of the others."""
+
+    def __init__(self, comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
+        # A bagged tree says itself how to read a table.
+        how = estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
+        parts = [part for part in parts if _n_rows(part[0])]
+        tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
+        names = [_get_feature_names(X) for X, *_ in parts]
+        own = [Columns.of(*each) for each in zip(tables, names, strict=True)]
+        columns = _agreed(comm, own)
+        table = joined_table(tables, columns.schema)
+        check_shape(int(total(comm, table.n_rows)), table.n_features, None)
+        self._table, self._stream, self.comm = table, None, comm
+        self.feature_names = columns.feature_names
+        self.sample_weight = _weights(comm, parts, table.n_rows)
+        self.y = _answers(comm, estimator, parts)
+        choice = choose(
+            how.device,
+            # No rows are no work, and NumPy minds them least.
+            how.backend if table.n_rows else "numpy",
+            n_jobs=how.n_jobs,
+            n_cells=table.n_rows * table.n_features,
+            data_on=cuda_number(table.columns[0].values),
+        )
+        reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
+        choice = Choice(ClusterBackend(choice.backend, comm), reason)
+        self._code(table, columns.schema, choice, how.max_bins)
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _agreed(comm: Comm, own: Sequence[Columns]) -> Columns:
+    """The columns of all parts of all ranks."""
+    every = [each for message in comm.gather(pickle.dumps(own)) for each in pickle.loads(message)]
+    if not every:
+        check_shape(0, 1, None)
+    columns: Columns = every[0]
+    for other in every[1:]:
+        columns = columns.united(other)
+    return columns
+
+
+def _weights(comm: Comm, parts: Sequence[Sequence[Any]], n_rows: int) -> HostArray | None:
+    """The weights of the rows here; None where no rank has any."""
+    given = [part[2] if len(part) > 2 else None for part in parts]
+    n_without = sum(each is None for each in given)
+    all_without, n_parts = total(comm, [n_without, len(parts)]).tolist()
+    if all_without == n_parts:
+        return None
+    if all_without:
+        raise ValueError(
+            f"{all_without} of {n_parts} parts have no sample_weight; give it with all, or none"
+        )
+    some = [np.broadcast_to(to_numpy(w), (_n_rows(X),)) for X, _, w in parts]
+    return read_weights(np.concatenate([np.empty(0), *some]), n_rows, comm=comm)
+
+
+def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
+    """The target of the rows here, with the classes or the outputs that all ranks have."""
+    name = type(estimator).__name__
+    if any(part[1] is None for part in parts):
+        raise ValueError(f"{name} requires y to be passed, but the target y is None in a part")
+    given = [to_numpy(part[1]) for part in parts]
+    for part, y in zip(parts, given, strict=True):
+        if y.shape[:1] != (_n_rows(part[0]),):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X of a part has "
+                f"{_n_rows(part[0])} rows, y has shape {y.shape}"
+            )
+    if not is_classifier(estimator):
+        own = pickle.dumps([y.shape[1:] for y in given])
+        shapes = map(pickle.loads, comm.gather(own))
+        known = sorted({shape for own in shapes for shape in own})
+        if len(known) > 1:
+            raise ValueError(f"y has outputs of shapes {known} in different parts")
+        return np.concatenate([np.empty((0, *known[0])), *given])
+    found = [read_labels(y, len(y), name) for y in given]
+    messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
+    every = [classes for message in messages for classes in pickle.loads(message)]
+    classes = np.unique(np.concatenate(every))
+    number = [np.searchsorted(classes, own)[at] for own, at in found]
+    return Labels(classes, np.concatenate([np.empty(0, np.int64), *number]).astype(CATEGORY_NUMBER))

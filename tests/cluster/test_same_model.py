@@ -1,0 +1,205 @@
+"""Rows on several ranks give the model that they give together, byte for byte."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+
+import gputree
+from gputree import cluster
+from gputree.ensembles import draws
+from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
+from tests.corpus import digests
+
+CASES = {name: estimator for name, (estimator, _) in digests.cases().items() if is_able(estimator)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_model(name):
+    """Seven ranks, of which some have no rows."""
+    X, y = corpus_table(name)
+    expected = digests.fitted(name, "numpy")
+    found = spread_fit(digests._on(clone(CASES[name]), "numpy"), 7, X, y)
+    assert found.to_bytes() == expected.to_bytes()
+
+
+def table(draw, n_rows):
+    """Few values, so that many tie; categories, missing ones, and weights that are 0 at times."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = pd.DataFrame(
+        {
+            "size": rng.integers(0, 9, n_rows).astype(float),
+            "share": rng.normal(size=n_rows).round(draw(st.sampled_from([1, 6]))),
+            "colour": pd.Categorical.from_codes(
+                rng.integers(-1, 6, n_rows), ["red", "blue", "green", "pink", "grey", "black"]
+            ),
+        }
+    )
+    X.loc[rng.random(n_rows) < 0.2, "share"] = np.nan
+    weight = rng.choice([0.0, 0.3, 1.0, 2.0, 7.5], n_rows)
+    weight[0] = 1.0
+    return X, rng.integers(0, 3, n_rows), weight
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_any_partition_of_any_rows(data):
+    n_rows = data.draw(st.integers(2, 60))
+    X, y, weight = table(data.draw, n_rows)
+    n_ranks = data.draw(st.sampled_from([1, 2, 3, 5]))
+    owner = np.array(
+        data.draw(st.lists(st.integers(0, n_ranks - 1), min_size=n_rows, max_size=n_rows))
+    )
+    if data.draw(st.booleans()):
+        tree = gputree.DecisionTreeClassifier(
+            max_features=data.draw(st.sampled_from([None, 2])),
+            max_leaf_nodes=data.draw(st.sampled_from([None, 5])),
+            nominal=data.draw(st.sampled_from(["subset", "multiway"])),
+            missing=data.draw(st.sampled_from(["direction", "category", "fractional"])),
+            random_state=1,
+        )
+    else:
+        tree = gputree.DecisionTreeRegressor(
+            splitter=data.draw(st.sampled_from(["best", "random"])),
+            missing=data.draw(st.sampled_from(["direction", "surrogate"])),
+            random_state=1,
+        )
+    arrays = (X, y, weight) if data.draw(st.booleans()) else (X, y)
+    expected = clone(tree).fit(*arrays)
+    found = cluster.fit(tree, parts_of(owner, n_ranks, *arrays), timeout=DEADLINE)
+    assert found.to_bytes() == expected.to_bytes()
+    assert (found.predict(X) == expected.predict(X)).all()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_long_columns_are_cut_alike(backend):
+    """So many rows that buckets are counted, and crowded ones divided."""
+    rng = np.random.default_rng(0)
+    X = np.stack(
+        [rng.normal(size=40_000), rng.uniform(1.0, 1.5, 40_000), rng.integers(0, 9, 40_000)]
+    )
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.normal(size=40_000)
+    tree = gputree.DecisionTreeRegressor(max_depth=4, backend=backend)
+    expected = clone(tree).fit(X.T, y)
+    assert spread_fit(tree, 3, X.T, y).to_bytes() == expected.to_bytes()
+
+
+def test_categories_that_only_one_rank_has_seen_are_united_in_order():
+    X = pd.DataFrame({"kind": ["b", "c", "a", "b", "d", "a"], "x": [1.0, 2, 3, 4, 5, 6]})
+    y = np.array([0, 1, 0, 1, 1, 0])
+    tree = gputree.DecisionTreeClassifier(categorical_features=["kind"])
+    parts = [(X.iloc[at], y[at]) for at in ([1, 4], [0, 3], [2, 5])]
+    found = cluster.fit(clone(tree), parts, timeout=DEADLINE)
+    assert found.schema_.categories[0] == ("a", "b", "c", "d")
+    assert found.to_bytes() == clone(tree).fit(X, y).to_bytes()
+    # Declared ones that differ are sorted; those that all parts declare keep their order.
+    own = [(part.astype({"kind": "category"}), target) for part, target in parts]
+    assert cluster.fit(clone(tree), own, timeout=DEADLINE).to_bytes() == found.to_bytes()
+    dtype = pd.CategoricalDtype(["d", "c", "b", "a"])
+    own = [(part.astype({"kind": dtype}), target) for part, target in parts]
+    declared = cluster.fit(clone(tree), own, timeout=DEADLINE)
+    assert declared.to_bytes() == clone(tree).fit(X.astype({"kind": dtype}), y).to_bytes()
+
+
+ENSEMBLES = {
+    "drawn by weight": gputree.RandomForestClassifier(3, class_weight="balanced_subsample"),
+    "a share of the rows": gputree.ExtraTreesRegressor(3, max_samples=0.5),
+    "some columns": gputree.BaggingClassifier(
+        gputree.CARTClassifier(pruning=None), 3, max_features=0.5
+    ),
+    "rounds of some rows": gputree.GradientBoostingClassifier(3, subsample=0.6, max_features=2),
+    "early stopping": gputree.GradientBoostingRegressor(
+        30, early_stopping=True, n_iter_no_change=2, min_samples_leaf=3
+    ),
+    "constraints": gputree.GradientBoostingRegressor(3, monotonic_cst=[1, 0, 0, -1]),
+}
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+@pytest.mark.parametrize("backend", [pytest.param("numba", marks=pytest.mark.thorough), "numpy"])
+def test_draws_are_of_all_rows(name, backend):
+    """Which rows are drawn, held out and left out does not depend on where they are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)).round(1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], 300)
+    estimator = clone(ENSEMBLES[name]).set_params(random_state=1)
+    digests._on(estimator, backend)
+    y = rng.integers(0, 3, 300) if is_classifier(estimator) else rng.normal(size=300)
+    expected = clone(estimator).fit(X, y, weight)
+    found = spread_fit(estimator, 4, X, y, weight)
+    assert found.to_bytes() == expected.to_bytes()
+    if name == "early stopping":
+        assert found.n_iter_ < 30
+        assert (found.validation_score_ == expected.validation_score_).all()
+
+
+def test_keys_are_told_range_by_range(monkeypatch):
+    monkeypatch.setattr(draws, "ROWS_AT_ONCE", 7)
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(90, 2)), rng.integers(0, 2, 90), rng.integers(0, 3, 90) * 1.0
+    forest = gputree.RandomForestClassifier(3, random_state=0)
+    expected = clone(forest).fit(X, y, weight)
+    assert spread_fit(forest, 3, X, y, weight).to_bytes() == expected.to_bytes()
+
+
+def test_weights_of_classes_count_the_rows_of_all_ranks():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.choice(["few", "many"], 200, p=[0.1, 0.9])
+    for options in (
+        {"class_weight": "balanced"},
+        {"class_weight": {"few": 3.0}},
+        {"priors": "uniform"},
+    ):
+        tree = gputree.DecisionTreeClassifier(max_depth=4, **options)
+        expected = clone(tree).fit(X, y)
+        assert spread_fit(tree, 3, X, y).to_bytes() == expected.to_bytes()
+
+
+def test_the_estimator_of_the_user_is_fitted_and_keeps_its_parameters():
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]}), np.array([0, 1, 0])
+    tree = gputree.DecisionTreeClassifier(max_features=1)
+    assert cluster.fit(tree, [(X, y), (X, y)]) is tree
+    assert tree.random_state is None
+    assert tree.fit_report_.n_rows == 2 * len(X)
+    assert list(tree.feature_names_in_) == list(X.columns)
+
+
+def test_what_looks_at_rows_of_others_is_refused_with_the_cure():
+    X, y = np.zeros((4, 2)), np.arange(4)
+    for estimator, cure in [
+        (gputree.C45Classifier(), "pruning=None"),
+        (gputree.CARTClassifier(validation_fraction=0.2, pruning=None), "set it to None"),
+        (gputree.RuleSetClassifier(), "on one machine"),
+        (gputree.AdaBoostClassifier(), "on one machine"),
+        (gputree.RandomForestClassifier(oob_score=True), "set it to False"),
+        (gputree.BaggingClassifier(gputree.C45Classifier()), "pruning=None"),
+        (gputree.GradientBoostingRegressor(loss="huber"), "'squared_error' or 'poisson'"),
+        (gputree.GradientBoostingRegressor(init=gputree.DecisionTreeRegressor()), "'zero'"),
+    ]:
+        with pytest.raises(ValueError, match=cure):
+            cluster.fit(estimator, [(X, y)])
+
+
+def test_parts_that_do_not_go_together_are_told_of():
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    y = np.array([0, 1])
+    tree = gputree.DecisionTreeClassifier()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other, problem in [
+            ((X[["b", "a"]], y), "different columns"),
+            ((X.astype({"a": str}).astype({"a": "category"}), y), "column 'a' is numeric in one"),
+            ((X, y, np.ones(2)), "no sample_weight"),
+            ((X, y[:1]), "inconsistent numbers"),
+            ((X, None), "y to be passed"),
+        ]:
+            with pytest.raises(ValueError, match=problem):
+                cluster.fit(tree, [(X, y), other], timeout=DEADLINE)
+    with pytest.raises(ValueError, match="0 sample"):
+        cluster.fit(tree, [(X[:0], y[:0]), (X[:0], y[:0])], timeout=DEADLINE)
