@@ -286,6 +286,10 @@ def make_decide(threads):
         cuda.syncthreads()
         if thread == 0:
             count[N_SPLIT], count[N_TILES] = n_split, n_tiles
+            if (
+                n_split == 0
+            ):  # tiles without rows belong to the first move, even where there is none
+                test[route.FEATURE] = 0
         cut_rows(moved, n_split, nodes, width, first_tile, n_tiles, most_tiles, route_rows, tile)
 
     return decide

@@ -7,7 +7,7 @@ import pytest
 
 from gputree.backends import registry
 from gputree.backends.cuda.backend import CudaBackend
-from gputree.backends.cuda.device import open_device
+from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.backends.cuda.sorting import sorted_by
@@ -21,7 +21,7 @@ from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.tree import Tree
 from tests.gpu.conftest import no_races
 
-N_ROWS = 40 if SIMULATED else 600
+N_ROWS = 40 if SIMULATED else 200
 N_ROUNDS = 1 if SIMULATED else 2
 
 
@@ -110,3 +110,65 @@ def test_rows_with_equal_keys_keep_their_order():
     with no_races():
         found = device.download(sorted_by(*args, has_sign=True))
     assert found.tolist() == row[np.argsort(key, kind="stable")].tolist()
+
+
+class Traffic(NumbaDevice):
+    """Counts the bytes that go to the device and come from it, and how often the host waits."""
+
+    n_bytes = 0
+
+    def pack(self, *arrays):
+        self.n_bytes += sum(each.nbytes for each in arrays)
+        return super().pack(*arrays)
+
+    def download(self, array):
+        found = super().download(array)
+        self.n_bytes += found.nbytes
+        return found
+
+
+def traffic(n_rows, kind, *, weighs=False, share=1.0, watches=False):
+    """The bytes and the waits of a second round, whose tree has three nodes."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.integers(0, 9, (20, 2)).astype(np.float32), (n_rows // 20, 1))
+    y = X[:, 0] * 2 + X[:, 1]
+    weight = rng.integers(1, 4, n_rows) * 0.5 if weighs else None
+    own = np.ones(n_rows) if weight is None else weight
+    device = Traffic()
+    backend = CudaBackend(device)
+    bins, data = bin_table(backend, read_table(X), weight, 255)
+    loss = named(LOSSES[kind], Sample(y, own, ALPHA))
+    recipe = Recipe(max_depth=1, min_child_weight=0.0, row_share=share)
+    given = y, weight, np.zeros((1, n_rows)), loss.loss, recipe, loss.refine
+    inside = np.arange(n_rows) % 5 > 0 if watches else None
+    rounds = Rounds(backend, data, bins, *given, inside, rng.permutation(n_rows))
+    row = np.flatnonzero(np.arange(n_rows) % 5 == 0)
+    watched = rounds.watched(row, y[row], own[row])
+    for number in range(2):
+        before = device.n_bytes, device.n_syncs
+        [[tree]] = rounds.some(number, 1)
+        if watches:
+            watched.mean_loss(loss.loss)
+    assert tree.n_nodes == 3
+    return device.n_bytes - before[0], device.n_syncs - before[1]
+
+
+TRAFFIC = {
+    "plain": ("squared", {}),
+    "weighted": ("squared", {"weighs": True}),
+    "sampled": ("squared", {"share": 0.7}),
+    "early stopping": ("squared", {"watches": True}),
+    "quantile": ("quantile", {}),
+    "absolute, weighted": ("absolute", {"weighs": True, "share": 0.7}),
+    "huber": ("huber", {}),
+}
+
+
+@pytest.mark.skipif(not SIMULATED, reason="there are as many bytes anywhere")
+@pytest.mark.quick("sampled", "early stopping", "quantile")
+@pytest.mark.parametrize("case", TRAFFIC)
+def test_what_a_round_moves_to_and_from_the_device_does_not_depend_on_the_rows(case):
+    kind, options = TRAFFIC[case]
+    few, many = (traffic(n_rows, kind, **options) for n_rows in (40, 160))
+    assert few == many
+    assert few[0] < 2**17
