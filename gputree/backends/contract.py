@@ -462,6 +462,20 @@ class Backend(Core, Protocol):
         """
         ...
 
+    def row_order(
+        self,
+        data: Data,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        """The numbers of the rows that are in, sorted by what they hold: codes, answers, weights.
+
+        `answers` are numbers, (rows,) or (rows, outputs). Rows that agree in all keep their order.
+        """
+        ...
+
     # Once some trees.
     def grow_whole(
         self,

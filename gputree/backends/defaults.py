@@ -98,6 +98,22 @@ class Defaults(Core):
             key = sampling.mix(key, number.astype(np.uint64))
         return key
 
+    def row_order(
+        self,
+        data: Data,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        row, key = np.flatnonzero(is_in), self.row_keys(data, bins, is_in)
+        for bits in sampling.bits_of(answers):
+            key = sampling.mix(key, bits[row])
+        if weight is None:
+            return row[np.argsort(key, kind="stable")]
+        # Weights come last: rows that are alike stay together, as one of their weight would.
+        return row[np.lexsort((weight[row], key))]
+
     def route(self, rows: Rows, moves: Moves) -> Rows:
         row, n_rows = self.rows_at(rows, moves.node)
         move = owners(n_rows)

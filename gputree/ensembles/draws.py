@@ -59,15 +59,9 @@ def order_of(fit: Fit, is_in: HostArray, answers: HostArray, weight: HostArray |
 
     Rows that agree in all of these are alike to every tree; they keep their order.
     """
-    row = np.flatnonzero(is_in)
-    key = fit.backend.row_keys(fit.dataset.data, fit.dataset.bins, is_in)
-    for output in answers[row].reshape(len(row), -1).T:
-        value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
-        key = sampling.mix(key, value.view(np.uint64))
-    if weight is None:
-        return row[np.argsort(key, kind="stable")]
-    # Weights come last: rows that are alike stay together, as one of their weight would.
-    return row[np.lexsort((weight[row], key))]
+    dataset = fit.dataset
+    order: HostArray = fit.backend.row_order(dataset.data, dataset.bins, is_in, answers, weight)
+    return order
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:

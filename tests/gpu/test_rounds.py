@@ -112,6 +112,21 @@ def test_rows_with_equal_keys_keep_their_order():
     assert found.tolist() == row[np.argsort(key, kind="stable")].tolist()
 
 
+@pytest.mark.parametrize("weighs", [False, True])
+def test_rows_are_ordered_by_what_they_hold(weighs):
+    """Some rows are alike, and some are out."""
+    X, y, weight = rows_of("squared", weighs=weighs)
+    X[1:N_ROWS:3], y[1:N_ROWS:3] = X[0], 0.0
+    y[4] = -0.0
+    is_in, orders = np.arange(N_ROWS) % 7 > 0, []
+    for backend in (registry.choose(backend="numpy").backend, CudaBackend(open_device("cuda:0"))):
+        bins, data = bin_table(backend, read_table(X), weight, 255)
+        answers = np.stack([y, np.arange(N_ROWS) % 2], axis=1)
+        orders.append(backend.row_order(data, bins, is_in, answers, weight).tolist())
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == np.flatnonzero(is_in).tolist()
+
+
 class Traffic(NumbaDevice):
     """Counts the bytes that go to the device and come from it, and how often the host waits."""
 

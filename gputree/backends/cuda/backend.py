@@ -281,6 +281,16 @@ class CudaBackend(Defaults):
     def codes_of(self, rows: CudaRows, row: HostArray, feature: HostArray) -> HostArray:
         return cuda_route.codes_of(self._launches, rows, row, feature)
 
+    def row_order(
+        self,
+        data: CudaData,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        return cuda_draws.row_order(self._launches, data, bins, is_in, answers, weight)
+
     def disperse(
         self, rows: CudaRows, nodes: HostArray, row: HostArray, node: HostArray
     ) -> CudaRows:
