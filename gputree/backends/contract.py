@@ -198,6 +198,18 @@ class Watched(Protocol):
         ...
 
 
+class Other(Watched, Protocol):
+    """Rows of another table than that of a fit, which no tree sees."""
+
+    def add(self, trees: Sequence[Tree]) -> None:
+        """Add the trees of a round, one an output, to their predictions."""
+        ...
+
+    def predictions(self) -> HostArray:
+        """What trees add up to, (outputs, rows)."""
+        ...
+
+
 class Core(Protocol):
     """The verbs that every backend writes; all others follow from them in `backends.defaults`.
 
@@ -393,6 +405,10 @@ class Backend(Core, Protocol):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         """Some rows to watch, with their targets and weights; all of them weigh something."""
+        ...
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        """The rows of a table of values to watch; `start` has what their predictions begin with."""
         ...
 
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:

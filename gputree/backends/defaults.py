@@ -30,6 +30,7 @@ from gputree.backends.contract import (
     Item,
     Marks,
     Moves,
+    Other,
     Rates,
     RawScores,
     Residuals,
@@ -46,7 +47,7 @@ from gputree.backends.lots import Lots
 from gputree.backends.residuals import HostResiduals
 from gputree.backends.seen import Seen, seen_of_cells
 from gputree.backends.sums import Sums
-from gputree.backends.watched import HostWatched
+from gputree.backends.watched import HostOther, HostWatched
 from gputree.backends.whole import BoostRules, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
@@ -248,6 +249,9 @@ class Defaults(Core):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         return HostWatched(lambda: self.read_raw_scores(raw_scores), row, y, weight)
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        return HostOther(self.apply, table, start, y, weight)
 
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
         return np.stack([self._lib.to_host(raw) for raw in raw_scores.raw])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gputree import GradientBoostingClassifier
 from gputree.backends import registry
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice, open_device
@@ -125,6 +126,26 @@ def test_rows_are_ordered_by_what_they_hold(weighs):
         orders.append(backend.row_order(data, bins, is_in, answers, weight).tolist())
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == np.flatnonzero(is_in).tolist()
+
+
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_rows_of_another_table_are_watched_on_the_device(weather, kind):
+    """Some of their categories nobody has seen; some have no weight."""
+    table, target = weather(N_ROWS)
+    other, _ = weather(N_ROWS, seed=1)
+    other["sky"] = other["sky"].cat.rename_categories({"e": "none has seen it"})
+    y = np.minimum(target // 2, 2) if kind == "softmax" else target > 2
+    weight_val = np.arange(N_ROWS) % 3 * 1.5
+    options = {"n_estimators": 3, "max_depth": 2, "early_stopping": True}
+    found, right = (
+        GradientBoostingClassifier(**options, backend=backend).fit(
+            table, y, X_val=other, y_val=y, sample_weight_val=weight_val
+        )
+        for backend in ("cuda", "numpy")
+    )
+    assert found.to_bytes() == right.to_bytes()
+    assert found.validation_score_.tolist() == right.validation_score_.tolist()
+    assert len(set(right.validation_score_)) == 3
 
 
 class Traffic(NumbaDevice):

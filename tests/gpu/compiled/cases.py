@@ -194,6 +194,7 @@ def boosting() -> Iterator[Case]:
         kernel = gradients.make_losses(loss.formulas, loss.is_of_shares)
         arrays = {"weight": "f8", "loss": "f8"}
         yield Case(f"take_losses {loss.name}", kernel, threads, arrays=arrays)
+    yield Case("add_steps", gradients.add_steps, TUNING.threads)
     yield Case("add_losses", gradients.add_losses, threads, arrays={"loss": "f8"})
     yield Case("take_keys", draws.take_keys, TUNING.threads)
     words = {"number": "u8", "content": "u8", "bits": "u8"}
