@@ -47,13 +47,15 @@ def main(args: list[str] | None = None) -> int:
 def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], Any]]:
     """A tree and a round of boosting on a table that is coded already."""
     from gputree.backends.contract import Backend
+    from gputree.boosting.losses import Sample, named
     from gputree.boosting.rounds import Recipe, Rounds
-    from gputree.data.target import class_target
+    from gputree.data.target import class_target, drawn_target
+    from gputree.ensembles.draws import Draws
     from gputree.fit.dataset import Dataset
     from gputree.growth.choose_loop import grow_tree
     from gputree.growth.rules import Rules
     from gputree.kernels.criteria import GINI
-    from gputree.kernels.losses import LOGISTIC
+    from gputree.kernels.losses import LOGISTIC, QUANTILE, Loss
 
     rng = np.random.default_rng(3)
     X = rng.standard_normal((n_rows, n_features)).astype(np.float32)
@@ -63,18 +65,39 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
     backend: Backend = data.backend
     target, rules = class_target(y, 2, None), Rules(GINI, max_depth=depth)
 
-    def rounds(**more: Any) -> Callable[[], Any]:
+    def rounds(
+        values: Any = y, loss: Loss = LOGISTIC, *, holds_out: bool = False, **more: Any
+    ) -> Callable[[], Any]:
         recipe = Recipe(max_depth=depth, min_child_weight=1.0, ridge=1.0, **more)
-        given = backend, data.data, data.bins, y.astype(np.float64), None
-        boosting = Rounds(*given, np.zeros((1, n_rows)), LOGISTIC, recipe)
-        return lambda: boosting.some(0, 1)
+        own, refine = values.astype(np.float64), None
+        if loss.leaf is not None:
+            known = named(loss, Sample(own, np.ones(n_rows)))
+            loss, refine = known.loss, known.refine
+        is_out = np.arange(n_rows) % 10 == 0 if holds_out else None
+        inside = None if is_out is None else ~is_out
+        given = backend, data.data, data.bins, own, None, np.zeros((1, n_rows)), loss, recipe
+        boosting = Rounds(*given, refine, inside, rng.permutation(n_rows))
+        if is_out is None:
+            return lambda: boosting.some(0, 1)
+        row = np.flatnonzero(is_out)
+        watched = boosting.watched(row, own[row], np.ones(len(row)))
+        return lambda: (boosting.some(0, 1), watched.mean_loss(loss))
 
+    def bootstrapped() -> Any:
+        draws = Draws(0, n_rows, True, order, None, n_rows)
+        own = drawn_target(target, draws.counts(0), n_rows)
+        return grow_tree(backend, data.data, data.bins, own, rules, 2**28)
+
+    order, round_of = rng.permutation(n_rows), f"boosting round of depth {depth}"
     return {
         f"tree of depth {depth}": lambda: grow_tree(
             backend, data.data, data.bins, target, rules, 2**28
         ),
-        f"boosting round of depth {depth}": rounds(),
-        f"boosting round of depth {depth}, half of the rows": rounds(row_share=0.5),
+        round_of: rounds(),
+        f"{round_of}, half of the rows": rounds(row_share=0.5),
+        f"{round_of}, early stopping": rounds(holds_out=True),
+        f"{round_of}, leaves of a quantile": rounds(score, QUANTILE),
+        f"tree of depth {depth} of a bootstrapped forest": bootstrapped,
     }
 
 

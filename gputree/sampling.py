@@ -59,6 +59,19 @@ def lot(seed: int, draw: int, share: float) -> HostArray:
     return np.array([int(key[0]), min(int(share * 2.0**64), 2**64 - 1)], np.uint64)
 
 
+def bits_of(answers: HostArray) -> HostArray:
+    """The bits of numbers, (rows,) or (rows, outputs), as what keys are mixed with; by output."""
+    value = np.atleast_2d(answers.T) + 0.0  # 0.0 and -0.0 are one number
+    return np.ascontiguousarray(value, np.float64).view(np.uint64)
+
+
+def with_answers(key: HostArray, answers: HostArray) -> HostArray:
+    """The keys of rows by what they hold and by their answers as well."""
+    for bits in bits_of(answers):
+        key = mix(key, bits)
+    return key
+
+
 def shuffled(seed: int, n: int) -> HostArray:
     """The numbers below n in random order."""
     key = mix(~np.array([seed], np.uint64), np.uint64(0))

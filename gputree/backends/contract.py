@@ -179,6 +179,18 @@ class Watched(Protocol):
         ...
 
 
+class Other(Watched, Protocol):
+    """Rows of another table than that of a fit, which no tree sees."""
+
+    def add(self, trees: Sequence[Tree]) -> None:
+        """Add the trees of a round, one an output, to their predictions."""
+        ...
+
+    def predictions(self) -> HostArray:
+        """What trees add up to, (outputs, rows)."""
+        ...
+
+
 class Core(Protocol):
     """The verbs that every backend writes; all others follow from them in `backends.defaults`.
 
@@ -377,6 +389,10 @@ class Backend(Core, Protocol):
         """Some rows to watch, with their targets and weights; all of them weigh something."""
         ...
 
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        """The rows of a table of values to watch; `start` has what their predictions begin with."""
+        ...
+
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
         """The predictions, (outputs, rows)."""
         ...
@@ -461,6 +477,20 @@ class Backend(Core, Protocol):
         """A number of each row that is in, uint64, that depends on what all of its cells hold.
 
         Cells count by the numbers of their bins, which no other table of the same values changes.
+        """
+        ...
+
+    def row_order(
+        self,
+        data: Data,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        """The numbers of the rows that are in, sorted by what they hold: codes, answers, weights.
+
+        `answers` are numbers, (rows,) or (rows, outputs). Rows that agree in all keep their order.
         """
         ...
 

@@ -34,6 +34,7 @@ from gputree.backends.contract import (
     Item,
     Marks,
     Moves,
+    Other,
     Rates,
     RawScores,
     Residuals,
@@ -51,7 +52,7 @@ from gputree.backends.lots import Lots
 from gputree.backends.residuals import HostResiduals
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
-from gputree.backends.watched import HostWatched
+from gputree.backends.watched import HostOther, HostWatched
 from gputree.backends.whole import BoostRules, Limits, Whole
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
@@ -102,6 +103,21 @@ class Defaults(Core):
             number = bins.number[bins.offset[feature] + code]
             key = sampling.mix(key, number.astype(np.uint64))
         return key
+
+    def row_order(
+        self,
+        data: Data,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        row, key = np.flatnonzero(is_in), self.row_keys(data, bins, is_in)
+        key = sampling.with_answers(key, answers[row])
+        if weight is None:
+            return row[np.argsort(key, kind="stable")]
+        # Weights come last: rows that are alike stay together, as one of their weight would.
+        return row[np.lexsort((weight[row], key))]
 
     def route(self, rows: Rows, moves: Moves) -> Rows:
         row, n_rows = self.rows_at(rows, moves.node)
@@ -264,6 +280,9 @@ class Defaults(Core):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         return HostWatched(lambda: self.read_raw_scores(raw_scores), row, y, weight)
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        return HostOther(self.apply, table, start, y, weight)
 
     def read_raw_scores(self, raw_scores: RawScores) -> HostArray:
         return np.stack([self._lib.to_host(raw) for raw in raw_scores.raw])

@@ -1,14 +1,16 @@
 """The mean loss of rows that are watched, from the predictions on the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gputree.comm import ALONE, Comm
 from gputree.data.averages import average
+from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.formulas import LOSSES
 from gputree.kernels.losses import Loss
+from gputree.tree.tree import Tree
 
 
 def mean_loss(
@@ -41,3 +43,29 @@ class HostWatched:
     def mean_loss(self, loss: Loss) -> float:
         raw = self._read()[:, self._row]
         return mean_loss(loss, self._y, self._weight, raw, self._comm)
+
+
+class HostOther:
+    """Rows of another table, to whose predictions trees are added."""
+
+    def __init__(
+        self,
+        apply: Callable[[Tree, Table], HostArray],
+        table: Table,
+        start: HostArray,
+        y: HostArray,
+        weight: HostArray,
+    ) -> None:
+        """`apply` tells where rows end."""
+        self._apply, self._table, self._raw = apply, table, start.copy()
+        self._y, self._weight = y, weight
+
+    def add(self, trees: Sequence[Tree]) -> None:
+        for output, tree in enumerate(trees):
+            self._raw[output] += tree.value[self._apply(tree, self._table), 0]
+
+    def predictions(self) -> HostArray:
+        return self._raw
+
+    def mean_loss(self, loss: Loss) -> float:
+        return mean_loss(loss, self._y, self._weight, self._raw)

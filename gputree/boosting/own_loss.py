@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gputree.boosting.losses import Named, average
+from gputree.boosting.losses import Named
 from gputree.boosting.rounds import Objective
+from gputree.data.averages import average
 from gputree.data.target import LARGEST_TARGET
 from gputree.dtypes import HostArray
 from gputree.kernels.losses import SQUARED

@@ -19,6 +19,7 @@ from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import ContentOrder
 from gputree.estimators import parameters
 from gputree.fit.dataset import Dataset
+from gputree.kernels.losses import Loss
 from gputree.progress import Progress
 from gputree.tree.tree import Tree
 
@@ -173,36 +174,59 @@ class Stopping(Ensemble):
 
         `order` is one of the rows by what they hold.
         """
-        if run.validation is None and not run.stops:
-            return None, lambda trees: None
         if run.validation is not None:
-            table, y, weight = run.validation
-            tables, row = [table], np.arange(len(y))
-            by_content = row
-        else:
-            assert order is not None
-            is_watched = is_held_out
-            if is_watched is None:  # those that trees see
-                is_watched = np.zeros(len(run.target), bool)
-                is_watched[order.row] = True
-            row = np.flatnonzero(is_watched)
-            by_content = np.argsort(ranks(order, len(run.target))[row])
-            y, weight = run.target[row], counted(run.weight, run.target)[row]
-            tables = held_out_rows(run.fit.dataset, is_watched) if run.kept else []
+            return self._watch_other(run)
+        if not run.stops:
+            return None, lambda trees: None
+        assert order is not None
+        is_watched = is_held_out
+        if is_watched is None:  # those that trees see
+            is_watched = np.zeros(len(run.target), bool)
+            is_watched[order.row] = True
+        row = np.flatnonzero(is_watched)
+        by_content = np.argsort(ranks(order, len(run.target))[row])
+        y, weight = run.target[row], counted(run.weight, run.target)[row]
         watch = Watch(self._measure(run, row, by_content), y, weight, run.patience, float(self.tol))
+        tables = held_out_rows(run.fit.dataset, is_watched) if run.kept else []
+        sums = RunningScores(run.fit.backend, tables, self._first_watched(run, row))
+        for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
+            watch.after(sums.add(trees))
+        loss = self._watched_loss(run)
+        if loss is None:
+            return watch, lambda trees: watch.after(rounds.predictions()[:, row])
+        watched = rounds.watched(row, y, weight)
+        return watch, lambda trees: watch.note(watched.mean_loss(loss))
+
+    def _watch_other(self, run: BoostRun) -> tuple[Watch, Callable[[list[Tree]], float]]:
+        """The same of rows that are given beside those of the fit."""
+        assert run.validation is not None
+        table, y, weight = run.validation
+        row = np.arange(len(y))
+        watch = Watch(self._measure(run, row, row), y, weight, run.patience, float(self.tol))
+        other = run.fit.backend.other_rows(table, self._first_watched(run, row), y, weight)
+        loss = self._watched_loss(run)
+
+        def look(trees: list[Tree]) -> float:
+            other.add(trees)
+            if loss is None:
+                return watch.after(other.predictions())
+            return watch.note(other.mean_loss(loss))
+
+        for trees in run.kept_rounds():
+            look(trees)
+        return watch, look
+
+    def _first_watched(self, run: BoostRun, row: HostArray) -> HostArray:
+        """What the predictions of rows that are watched begin with, (outputs, rows)."""
         first = np.tile(run.start[:, None], (1, len(row)))
         if run.learned["init_"] is not None:
             first = self._go_on(first, _safe_indexing(run.X, row), run.learned)
-        sums = RunningScores(run.fit.backend, tables, first)
-        for trees in run.kept_rounds():  # what is watched must not depend on how often one fits
-            watch.after(sums.add(trees))
-        if run.validation is not None:
-            return watch, lambda trees: watch.after(sums.add(trees))
-        if not self._watches_loss() or run.own is not None:
-            return watch, lambda trees: watch.after(rounds.predictions()[:, row])
+        return first
+
+    def _watched_loss(self, run: BoostRun) -> Loss | None:
+        """The loss that is watched, where backends know it; None for functions and scores."""
         assert run.named is not None
-        watched, loss = rounds.watched(row, y, weight), run.named.loss
-        return watch, lambda trees: watch.note(watched.mean_loss(loss))
+        return run.named.loss if self._watches_loss() and run.own is None else None
 
     def _measure(self, run: BoostRun, row: HostArray, by_content: HostArray) -> Measure:
         """What is to become smaller."""

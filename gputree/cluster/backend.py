@@ -45,7 +45,7 @@ class ClusterBackend(Defaults):
     reserve, hold, encode = map(_of_own_rows, ("reserve", "hold", "encode"))
     begin, take_rows, codes_of = map(_of_own_rows, ("begin", "take_rows", "codes_of"))
     disperse, leaves, route = map(_of_own_rows, ("disperse", "leaves", "route"))
-    detour = _of_own_rows("detour")
+    detour, row_order = map(_of_own_rows, ("detour", "row_order"))
     rows_at, row_keys, walker = map(_of_own_rows, ("rows_at", "row_keys", "walker"))
     apply, leaves_of, sum_leaves = map(_of_own_rows, ("apply", "leaves_of", "sum_leaves"))
     room_for_hists, release = map(_of_own_rows, ("room_for_hists", "release"))

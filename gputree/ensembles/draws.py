@@ -83,15 +83,15 @@ def order_of(
     fit: Fit, is_in: HostArray, answers: HostArray, weight: HostArray | None
 ) -> ContentOrder:
     """Some rows, in an order that depends on their codes, answers and weights alone."""
-    row = np.flatnonzero(is_in)
-    key = fit.backend.row_keys(fit.dataset.data, fit.dataset.bins, is_in)
-    for output in answers[row].T if answers.ndim > 1 else [answers[row]]:
-        value = np.ascontiguousarray(output + 0.0, np.float64)  # 0.0 and -0.0 are one target
-        key = sampling.mix(key, value.view(np.uint64))
+    dataset = fit.dataset
+    table = dataset.data, dataset.bins, is_in
+    row = fit.backend.row_order(*table, answers, weight)
+    if dataset.comm.size == 1:
+        return ContentOrder(row, np.arange(len(row)), len(row), dataset.comm)
+    key = np.zeros(dataset.n_rows, np.uint64)
+    key[is_in] = sampling.with_answers(fit.backend.row_keys(*table), answers[is_in])
     own = np.ones(len(row), SUM) if weight is None else weight[row]
-    # Weights come last: rows that are alike stay together, as one of their weight would.
-    order = np.argsort(key, kind="stable") if weight is None else np.lexsort((own, key))
-    return _placed(fit.dataset.comm, row[order], key[order], own[order])
+    return _placed(dataset.comm, row, key[row], own)
 
 
 def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> ContentOrder:
@@ -100,8 +100,6 @@ def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> Co
     Keys are told range by range, so that no rank ever holds all of them.
     """
     n = len(row)
-    if comm.size == 1:
-        return ContentOrder(row, np.arange(n), n, comm)
     n_ranges = 1 + int(total(comm, n)) // ROWS_AT_ONCE
     bounds = [(at << 64) // n_ranges for at in range(1, n_ranges)]
     ends = [0, *np.searchsorted(key, np.array(bounds, np.uint64)).tolist(), n]

@@ -124,7 +124,14 @@ def together(
 
 
 def parted(backend: Backend, grown: Grown, targets: Sequence[Target]) -> list[Grown]:
-    """The tree of each target, of those that have grown together."""
+    """The tree of each target, of those that have grown together.
+
+    Only targets that are values ask for the ends of rows.
+    """
+    if grown.draft.channels.is_classes:
+        assert grown.is_split is not None
+        roots = range(len(targets))
+        return [replace(grown, layout=grown.draft.layout(grown.is_split, root)) for root in roots]
     row = [np.flatnonzero(has_weight(target)) for target in targets]
     leaves = np.split(backend.leaves(grown.rows), np.cumsum([len(each) for each in row])[:-1])
     assert grown.is_split is not None

@@ -1,9 +1,40 @@
-"""Which rows take part in a round, and where the others end in its tree."""
+"""What rows hold, which ones take part in a round, and where the others end in its tree."""
 
 import numpy as np
 from numba import uint32, uint64
 
 from gputree.kernels.cuda.gpu import WARP, cuda, kernel, mixed, total
+
+
+@kernel
+def mix_codes(n_rows, row, n_features, code, row_step, feature_step, offset, number, content):
+    """Keys of the rows of a list, from the numbers of the bins that they are in."""
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        at, own = uint64(row[i]) * uint64(row_step), uint64(0)
+        for feature in range(n_features):
+            own_code = code[at + uint64(feature) * uint64(feature_step)]
+            own = mixed(own, number[uint64(offset[feature]) + uint64(own_code)])
+        content[i] = own
+        i = uint32(i + cuda.gridsize(1))
+
+
+@kernel
+def mix_bits(n_rows, row, bits, content):
+    """The same keys with another 64 bits of each row."""
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        content[i] = mixed(content[i], bits[uint32(row[i])])
+        i = uint32(i + cuda.gridsize(1))
+
+
+@kernel
+def take_keys(n_rows, row, amount, key):
+    """Whole numbers of the rows of a list."""
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        key[i] = amount[uint32(row[i])]
+        i = uint32(i + cuda.gridsize(1))
 
 
 @kernel

@@ -279,6 +279,15 @@ def make_losses(formulas, is_of_shares):
 
 
 @kernel
+def add_steps(n_rows, leaf, step, begin, raw):
+    """Add the step of its leaf to each row's prediction, one of those from `begin` on."""
+    i = uint32(cuda.grid(1))
+    while i < n_rows:
+        raw[uint64(begin) + uint64(i)] += step[leaf[i]]
+        i = uint32(i + cuda.gridsize(1))
+
+
+@kernel
 def add_losses(n, scale, loss, sums):
     """The sum of losses as whole numbers."""
     board = cuda.shared.array(MOST_WARPS, int64)

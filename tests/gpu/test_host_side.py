@@ -20,13 +20,16 @@ from gputree.kernels.cuda import machine_code, route
 
 N_ROWS, DEPTH = 1500, 4
 LEVEL = {"launches": 8, "uploads": 0, "waits": 1}
-# Once: row numbers, classes, constants and the root; rows of all leaves in one list; the nodes.
-TREE = {"launches": 1, "uploads": 9, "waits": 1}
+# Once: row numbers, classes, constants and the root; tiles; rows of all leaves in one list; nodes.
+TREE = {"launches": 2, "uploads": 7, "waits": 1}
 # Once: gradients, integers and steps.
-ROUND = {"launches": 7, "uploads": 11, "waits": 5}
-# Rows that take no part go the same ways after the others, frontier by frontier.
-SAMPLED_LEVEL = {"launches": 11, "uploads": 2, "waits": 2}
-SAMPLED = {"launches": 10, "uploads": 18, "waits": 5}
+ROUND = {"launches": 7, "uploads": 7, "waits": 5}
+# Once: the key of a draw, and how many rows were drawn; a list of them; the tree for the others.
+SAMPLED = {"launches": 10, "uploads": 9, "waits": 6}
+# Once: the tree for the others; the largest loss, and the sum of all.
+WATCHED = {"launches": 9, "uploads": 7, "waits": 7}
+# Once: keys and a pass for each of their digits.
+RANKED = {"launches": 38, "uploads": 9, "waits": 5}
 
 
 @pytest.fixture(autouse=True)
@@ -138,17 +141,17 @@ def test_what_a_fit_sends_down_does_not_grow(table):
 
 
 @pytest.mark.parametrize(
-    ("number", "level", "once"),
-    [(0, LEVEL, TREE), (1, LEVEL, ROUND), (2, SAMPLED_LEVEL, SAMPLED)],
-    ids=["tree", "round", "round of half of the rows"],
+    ("number", "once"),
+    enumerate([TREE, ROUND, SAMPLED, WATCHED, RANKED]),
+    ids=["tree", "round", "round of half of the rows", "watched round", "round of a quantile"],
 )
-def test_the_host_asks_for_little(number, level, once):
+def test_the_host_asks_for_little(number, once):
     """The device is never done before it has to be: every wait that can be is one."""
     unit = list(units(N_ROWS, 5, DEPTH).values())[number]
     fakegpu.reset()
     unit()
     asked = fakegpu.counters()
-    for kind, most in level.items():
+    for kind, most in LEVEL.items():
         assert asked[kind] <= once[kind] + DEPTH * most, kind
     assert asked.get("device_syncs", 0) == 0
 

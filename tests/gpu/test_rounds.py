@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gputree import GradientBoostingClassifier
 from gputree.backends import registry
 from gputree.backends.cuda.backend import CudaBackend
-from gputree.backends.cuda.device import open_device
+from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.backends.cuda.sorting import sorted_by
@@ -21,7 +22,7 @@ from gputree.kernels.cuda.gpu import SIMULATED, WARP
 from gputree.tree.tree import Tree
 from tests.gpu.conftest import no_races
 
-N_ROWS = 40 if SIMULATED else 600
+N_ROWS = 40 if SIMULATED else 200
 N_ROUNDS = 1 if SIMULATED else 2
 
 
@@ -110,3 +111,100 @@ def test_rows_with_equal_keys_keep_their_order():
     with no_races():
         found = device.download(sorted_by(*args, has_sign=True))
     assert found.tolist() == row[np.argsort(key, kind="stable")].tolist()
+
+
+@pytest.mark.parametrize("weighs", [False, True])
+def test_rows_are_ordered_by_what_they_hold(weighs):
+    """Some rows are alike, and some are out."""
+    X, y, weight = rows_of("squared", weighs=weighs)
+    X[1:N_ROWS:3], y[1:N_ROWS:3] = X[0], 0.0
+    y[4] = -0.0
+    is_in, orders = np.arange(N_ROWS) % 7 > 0, []
+    for backend in (registry.choose(backend="numpy").backend, CudaBackend(open_device("cuda:0"))):
+        bins, data = bin_table(backend, read_table(X), weight, 255)
+        answers = np.stack([y, np.arange(N_ROWS) % 2], axis=1)
+        orders.append(backend.row_order(data, bins, is_in, answers, weight).tolist())
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == np.flatnonzero(is_in).tolist()
+
+
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_rows_of_another_table_are_watched_on_the_device(weather, kind):
+    """Some of their categories nobody has seen; some have no weight."""
+    table, target = weather(N_ROWS)
+    other, _ = weather(N_ROWS, seed=1)
+    other["sky"] = other["sky"].cat.rename_categories({"e": "none has seen it"})
+    y = np.minimum(target // 2, 2) if kind == "softmax" else target > 2
+    weight_val = np.arange(N_ROWS) % 3 * 1.5
+    options = {"n_estimators": 3, "max_depth": 2, "early_stopping": True}
+    found, right = (
+        GradientBoostingClassifier(**options, backend=backend).fit(
+            table, y, X_val=other, y_val=y, sample_weight_val=weight_val
+        )
+        for backend in ("cuda", "numpy")
+    )
+    assert found.to_bytes() == right.to_bytes()
+    assert found.validation_score_.tolist() == right.validation_score_.tolist()
+    assert len(set(right.validation_score_)) == 3
+
+
+class Traffic(NumbaDevice):
+    """Counts the bytes that go to the device and come from it, and how often the host waits."""
+
+    n_bytes = 0
+
+    def pack(self, *arrays):
+        self.n_bytes += sum(each.nbytes for each in arrays)
+        return super().pack(*arrays)
+
+    def download(self, array):
+        found = super().download(array)
+        self.n_bytes += found.nbytes
+        return found
+
+
+def traffic(n_rows, kind, *, weighs=False, share=1.0, watches=False):
+    """The bytes and the waits of a second round, whose tree has three nodes."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.integers(0, 9, (20, 2)).astype(np.float32), (n_rows // 20, 1))
+    y = X[:, 0] * 2 + X[:, 1]
+    weight = rng.integers(1, 4, n_rows) * 0.5 if weighs else None
+    own = np.ones(n_rows) if weight is None else weight
+    device = Traffic()
+    backend = CudaBackend(device)
+    bins, data = bin_table(backend, read_table(X), weight, 255)
+    loss = named(LOSSES[kind], Sample(y, own, ALPHA))
+    recipe = Recipe(max_depth=1, min_child_weight=0.0, row_share=share)
+    given = y, weight, np.zeros((1, n_rows)), loss.loss, recipe, loss.refine
+    inside = np.arange(n_rows) % 5 > 0 if watches else None
+    rounds = Rounds(backend, data, bins, *given, inside, rng.permutation(n_rows))
+    row = np.flatnonzero(np.arange(n_rows) % 5 == 0)
+    watched = rounds.watched(row, y[row], own[row])
+    for number in range(2):
+        before = device.n_bytes, device.n_syncs
+        [[tree]] = rounds.some(number, 1)
+        if watches:
+            watched.mean_loss(loss.loss)
+    assert tree.n_nodes == 3
+    return device.n_bytes - before[0], device.n_syncs - before[1]
+
+
+TRAFFIC = {
+    "plain": ("squared", {}),
+    "weighted": ("squared", {"weighs": True}),
+    "sampled": ("squared", {"share": 0.7}),
+    "early stopping": ("squared", {"watches": True}),
+    "quantile": ("quantile", {}),
+    "absolute, weighted": ("absolute", {"weighs": True, "share": 0.7}),
+    "huber": ("huber", {}),
+}
+
+
+@pytest.mark.skipif(not SIMULATED, reason="there are as many bytes anywhere")
+@pytest.mark.quick("sampled", "early stopping", "quantile")
+@pytest.mark.parametrize("case", TRAFFIC)
+def test_what_a_round_moves_to_and_from_the_device_does_not_depend_on_the_rows(case):
+    kind, options = TRAFFIC[case]
+    few, many = (traffic(n_rows, kind, **options) for n_rows in (40, 160))
+    assert few == many
+    assert few[0] < 2**17

@@ -19,6 +19,7 @@ from gputree.backends.contract import (
     CategorySplits,
     Detours,
     Moves,
+    Other,
     Rates,
     Result,
     Search,
@@ -45,6 +46,7 @@ from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.leaves import CudaResiduals
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
 from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, attached, span_keys
+from gputree.backends.cuda.watched import CudaOther, CudaWatched, packed
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
@@ -222,8 +224,14 @@ class CudaBackend(Defaults):
         row: HostArray,
         y: HostArray,
         weight: HostArray,
-    ) -> cuda_gradients.CudaWatched:
-        return cuda_gradients.CudaWatched(self._launches, raw_scores, row, weight)
+    ) -> CudaWatched:
+        return CudaWatched(self._launches, raw_scores, row, weight)
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        free, n_bytes = self._device.free_bytes(), 8 * table.n_rows * len(table.columns)
+        if free is not None and n_bytes > free // 4:
+            return super().other_rows(table, start, y, weight)
+        return CudaOther(self._launches, self.hold(table.columns), start, y, weight)
 
     def read_raw_scores(self, raw_scores: cuda_gradients.CudaRawScores) -> HostArray:
         return self._device.download(raw_scores.raw).reshape(-1, raw_scores.n_rows)
@@ -306,6 +314,16 @@ class CudaBackend(Defaults):
 
     def codes_of(self, rows: CudaRows, row: HostArray, feature: HostArray) -> HostArray:
         return cuda_route.codes_of(self._launches, rows, row, feature)
+
+    def row_order(
+        self,
+        data: CudaData,
+        bins: Bins,
+        is_in: HostArray,
+        answers: HostArray,
+        weight: HostArray | None,
+    ) -> HostArray:
+        return cuda_draws.row_order(self._launches, data, bins, is_in, answers, weight)
 
     def disperse(
         self, rows: CudaRows, nodes: HostArray, row: HostArray, node: HostArray
@@ -435,16 +453,7 @@ class CudaBackend(Defaults):
         feature = stack.joined("feature")
         # Where all trees are leaves, a column is brought that nobody looks at.
         used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
-        nodes = self._device.pack(
-            stack.root,
-            np.searchsorted(used, np.maximum(feature, used[0])).astype(np.int32),
-            stack.joined("threshold"),
-            stack.joined("missing_slot"),
-            stack.joined("first_child"),
-            stack.category_start,
-            stack.joined("category"),
-            stack.joined("category_slot"),
-        )
+        nodes = packed(self._device, stack, used)
         return bool((stack.category_start >= 0).any()), used, nodes
 
     def _blocks(self, table: Table, used: HostArray, n_bytes: int) -> Iterator[CudaValues]:

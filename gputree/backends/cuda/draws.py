@@ -10,7 +10,9 @@ from gputree.backends.contract import Moves
 from gputree.backends.cuda.launch import Launches, Tiles
 from gputree.backends.cuda.route import choose, codes_in, move
 from gputree.backends.cuda.rows import CudaData
+from gputree.backends.cuda.sorting import sorted_by
 from gputree.backends.lots import Lots
+from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, STAY, Array, HostArray
 from gputree.kernels.cuda import draws as kernels
 
@@ -91,6 +93,30 @@ def drawn(launches: Launches, urn: CudaUrn, seed: int, draw: int, share: float) 
     launches.over_rows(kernels.draw_rows, n_rows, *given, taken, mark, n_inside)
     n = int(dev.download(n_inside)[0])
     return urn.every.some(launches, n, mark, taken) if n else urn.everyone
+
+
+def row_order(
+    launches: Launches,
+    data: CudaData,
+    bins: Bins,
+    is_in: HostArray,
+    answers: HostArray,
+    weight: HostArray | None,
+) -> HostArray:
+    dev, row = launches.device, np.flatnonzero(is_in)
+    n, listed = len(row), launches.device.upload(row.astype(np.int32))
+    if weight is not None:  # floats that are not negative have the order of their bits
+        amount, key = dev.upload(weight.view(np.int64)), dev.empty(n, np.int64)
+        launches.over(kernels.take_keys, n, n, listed, amount, key)
+        listed = sorted_by(launches, n, key, listed)
+    content = dev.empty(n, np.uint64)
+    table = dev.pack(bins.offset, bins.number.astype(np.uint64))
+    args = n, listed, len(bins.features), *codes_in(data), *table, content
+    launches.over(kernels.mix_codes, n, *args)
+    for bits in sampling.bits_of(answers):
+        launches.over(kernels.mix_bits, n, n, listed, dev.upload(bits), content)
+    found = dev.download(sorted_by(launches, n, content.view(np.int64), listed))
+    return found[:n].astype(np.int64)
 
 
 def pass_on(

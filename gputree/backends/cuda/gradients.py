@@ -14,7 +14,6 @@ from gputree.backends.cuda.draws import ROOT, CudaMarks, Every
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import plan_gradients
 from gputree.backends.cuda.rows import CudaData, CudaRows, ends_of, put_together
-from gputree.data.averages import Weighing
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -31,7 +30,6 @@ from gputree.kernels.losses import Loss
 
 make_gradients = cache(kernels.make_gradients)
 make_volumes = cache(kernels.make_volumes)
-make_losses = cache(kernels.make_losses)
 
 
 @dataclass(frozen=True)
@@ -225,41 +223,3 @@ def renew(
     begin, own = output * raw_scores.n_rows, launches.device.upload(step.astype(np.float64))
     args = own, begin, rows.order, raw_scores.raw
     launches.over_tiles(kernels.renew, ends_of(launches, rows), *args)
-
-
-class CudaWatched:
-    """Some rows whose mean loss is asked for; see `contract.Watched`."""
-
-    def __init__(
-        self, launches: Launches, raw_scores: CudaRawScores, row: HostArray, weight: HostArray
-    ) -> None:
-        self._launches, self._raw_scores, self._n = launches, raw_scores, len(row)
-        self._weighing = Weighing.of(weight)
-        near = self._weighing.near
-        if (near == near[0]).all():
-            near = near[:1]
-        upload = launches.device.upload
-        self._row, self._near = upload(row.astype(np.int32)), upload(near)
-
-    def mean_loss(self, loss: Loss) -> float:
-        dev, raw_scores, n = self._launches.device, self._raw_scores, self._n
-        weighted, largest = dev.empty(n, np.float64), dev.zeros(1, np.int64)
-        self._launches.over_rows(
-            make_losses(loss.formulas, loss.is_of_shares),
-            n,
-            raw_scores.n_rows,
-            raw_scores.n_outputs,
-            float(loss.constant),
-            self._row,
-            raw_scores.y,
-            raw_scores.raw,
-            self._near,
-            weighted,
-            largest,
-        )
-        most = float(dev.download(largest).view(np.float64)[0])
-        if not np.isfinite(most):
-            return np.inf
-        shift, total = self._weighing.shift_for(most), dev.zeros(1, np.int64)
-        self._launches.over_rows(kernels.add_losses, n, 2.0**shift, weighted, total)
-        return self._weighing.mean(int(dev.download(total)[0]), shift)

@@ -233,7 +233,14 @@ def boosting() -> Iterator[Case]:
         kernel = gradients.make_losses(loss.formulas, loss.is_of_shares)
         arrays = {"weight": "f8", "loss": "f8"}
         yield Case(f"take_losses {loss.name}", kernel, threads, arrays=arrays)
+    yield Case("add_steps", gradients.add_steps, TUNING.threads)
     yield Case("add_losses", gradients.add_losses, threads, arrays={"loss": "f8"})
+    yield Case("take_keys", draws.take_keys, TUNING.threads)
+    words = {"number": "u8", "content": "u8", "bits": "u8"}
+    yield Case("mix_bits", draws.mix_bits, TUNING.threads, arrays=words)
+    for code in ("u1", "u2"):
+        arrays = {**words, "code": code}
+        yield Case(f"mix_codes {code}", draws.mix_codes, TUNING.threads, arrays=arrays)
     arrays = dict.fromkeys(("may_be", "has_weight", "is_taken"), "u1")
     yield Case("draw_rows", draws.draw_rows, threads, arrays=arrays)
     for code in ("u1", "u2"):
