@@ -153,13 +153,9 @@ def run_on_workers(client: Client, parts: Sequence[Any], task: Task, timeout: fl
 
 def _on_workers(client: Client, parts: Sequence[Any]) -> dict[str, list[Future]]:
     """The parts as each worker has them: computed, or sent there if they are tables."""
-    futures: list[Any] = [None] * len(parts)
-    lazy = [at for at, part in enumerate(parts) if any(map(_is_lazy, part))]
-    here = sorted(set(range(len(parts))) - set(lazy))
-    computed = client.compute([delayed(tuple)(list(parts[at])) for at in lazy])
-    sent = client.scatter([tuple(parts[at]) for at in here], hash=False)
-    for at, future in zip([*lazy, *here], [*computed, *sent], strict=True):
-        futures[at] = future
+    here = [tuple(part) for part in parts if not any(map(_is_lazy, part))]
+    lazy = [delayed(tuple)(list(part)) for part in parts if any(map(_is_lazy, part))]
+    futures = client.compute(lazy) + (client.scatter(here, hash=False) if here else [])
     wait(futures)
     held: dict[str, list[Future]] = {}
     for future in futures:
