@@ -248,8 +248,8 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         some = zip(parts, rows, strict=True)
         return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
-    names = "weight", "label", "point", "value"
-    return replace(first, **{name: joined(name) for name in names})
+    weight, label, point, value = map(joined, ("weight", "label", "point", "value"))
+    return replace(first, weight=weight, label=label, point=point, value=value)
 
 
 def has_weight(target: Target) -> HostArray:

@@ -31,7 +31,7 @@ class ContentOrder:
     """
 
     row: HostArray  # those that are here, sorted by what they hold
-    place: HostArray  # of each among those of all ranks
+    place: HostArray | slice  # of each among those of all ranks
     n: int  # how many there are
     comm: Comm
 
@@ -101,7 +101,7 @@ def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> Co
     """
     n = len(row)
     if comm.size == 1:
-        return ContentOrder(row, np.arange(n), n, comm)
+        return ContentOrder(row, slice(None), n, comm)
     n_ranges = 1 + int(total(comm, n)) // ROWS_AT_ONCE
     bounds = [(at << 64) // n_ranges for at in range(1, n_ranges)]
     ends = [0, *np.searchsorted(key, np.array(bounds, np.uint64)).tolist(), n]
