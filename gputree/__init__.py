@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
     from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
-    from gputree.errors import BackendUnavailable, ModelFileError
+    from gputree.errors import BackendUnavailable, ClusterError, ModelFileError
     from gputree.estimators.classic import (
         C45Classifier,
         CARTClassifier,
@@ -50,6 +50,7 @@ _PLACES = {
     "C45Classifier": "gputree.estimators.classic",
     "CARTClassifier": "gputree.estimators.classic",
     "CARTRegressor": "gputree.estimators.classic",
+    "ClusterError": "gputree.errors",
     "Dataset": "gputree.fit.dataset",
     "DecisionTreeClassifier": "gputree.estimators.trees",
     "DecisionTreeRegressor": "gputree.estimators.trees",
@@ -86,6 +87,7 @@ __all__ = [
     "C45Classifier",
     "CARTClassifier",
     "CARTRegressor",
+    "ClusterError",
     "Dataset",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",

@@ -8,6 +8,7 @@ makes the same calls in the same order.
 from typing import NoReturn, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from gputree.dtypes import HostArray
 
@@ -57,24 +58,24 @@ class Alone:
 ALONE = Alone()
 
 
-def total(comm: Comm, sums: HostArray | int) -> HostArray:
+def total(comm: Comm, sums: npt.ArrayLike) -> HostArray:
     """The sums of integers over all ranks; those given stay as they are."""
     found = np.array(sums, np.int64)
     comm.add(found)
     return found
 
 
-def largest(comm: Comm, values: HostArray | float) -> HostArray:
+def largest(comm: Comm, values: npt.ArrayLike) -> HostArray:
     """The largest of each value over all ranks; without rows a rank says -inf."""
     return _extreme(comm, values, is_largest=True)
 
 
-def smallest(comm: Comm, values: HostArray | float) -> HostArray:
+def smallest(comm: Comm, values: npt.ArrayLike) -> HostArray:
     """The smallest of each value over all ranks; without rows a rank says inf."""
     return _extreme(comm, values, is_largest=False)
 
 
-def _extreme(comm: Comm, values: HostArray | float, *, is_largest: bool) -> HostArray:
+def _extreme(comm: Comm, values: npt.ArrayLike, *, is_largest: bool) -> HostArray:
     found = np.array(values, np.float64)
     comm.extreme(found, largest=is_largest)
     return found

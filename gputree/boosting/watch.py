@@ -25,7 +25,8 @@ class RunningScores:
         """The sums with the trees of one more round."""
         for output, tree in enumerate(trees):
             leaf = [self._backend.apply(tree, table) for table in self._tables]
-            self._raw[output] += tree.value[np.concatenate(leaf), 0]
+            ends = np.concatenate([np.empty(0, np.int64), *leaf])  # there may be no rows here
+            self._raw[output] += tree.value[ends, 0]
         return self._raw
 
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 from dask import delayed
 from dask.base import is_dask_collection
 from distributed import Client, Future, Worker, get_worker, secede, wait
-from distributed.comm import connect
+from distributed.comm import CommClosedError, connect
 from distributed.protocol import to_serialize
 
 from gputree.cluster.comm import Inbox, Message, Ranks, run_rank
@@ -26,6 +26,7 @@ from gputree.errors import ClusterError
 POLL = 0.02  # seconds between looks at the state of tasks
 LOOK = 1.0  # seconds between looks for workers that have left
 GRACE = 5.0  # seconds in which ranks tell of an end
+LEFT = "a worker left before the fit had begun; fit again on those that are there"
 
 Task = Callable[[Comm, Sequence[Any]], Any]
 
@@ -142,8 +143,8 @@ def run_on_workers(client: Client, parts: Sequence[Any], task: Task, timeout: fl
             tasks.append(client.submit(own, *held[address], key=key, workers=[address], **where))
         _watch(client, tasks, addresses)
         return tasks[0].result()
-    except OSError as error:  # as Dask tells of workers that it cannot reach
-        raise ClusterError(f"a worker left before a fit had begun ({error}); fit again") from error
+    except CommClosedError as error:
+        raise ClusterError(f"{LEFT} ({error})") from error
     finally:
         left = [address for address in held if address in client.nthreads()]
         client.run(_close, name, workers=left, on_error="ignore")
@@ -153,13 +154,9 @@ def run_on_workers(client: Client, parts: Sequence[Any], task: Task, timeout: fl
 
 def _on_workers(client: Client, parts: Sequence[Any]) -> dict[str, list[Future]]:
     """The parts as each worker has them: computed, or sent there if they are tables."""
-    futures: list[Any] = [None] * len(parts)
-    lazy = [at for at, part in enumerate(parts) if any(map(_is_lazy, part))]
-    here = sorted(set(range(len(parts))) - set(lazy))
-    computed = client.compute([delayed(tuple)(list(parts[at])) for at in lazy])
-    sent = client.scatter([tuple(parts[at]) for at in here], hash=False)
-    for at, future in zip([*lazy, *here], [*computed, *sent], strict=True):
-        futures[at] = future
+    here = [tuple(part) for part in parts if not any(map(_is_lazy, part))]
+    lazy = [delayed(tuple)(list(part)) for part in parts if any(map(_is_lazy, part))]
+    futures = client.compute(lazy) + (client.scatter(here, hash=False) if here else [])
     wait(futures)
     held: dict[str, list[Future]] = {}
     for future in futures:
@@ -167,6 +164,8 @@ def _on_workers(client: Client, parts: Sequence[Any]) -> dict[str, list[Future]]
             future.result()
     holders = client.who_has(futures)
     for future in futures:
+        if not holders[future.key]:
+            raise ClusterError(LEFT)
         chosen = min(holders[future.key], key=lambda address: (len(held.get(address, ())), address))
         held.setdefault(chosen, []).append(future)
     return held

@@ -4,11 +4,11 @@ import copy
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-import gputree
 from gputree.cluster.able import check_able
 from gputree.cluster.comm import LONGEST_WAIT, Ranks, run_rank
 from gputree.cluster.rows import RankDataset
@@ -117,7 +117,8 @@ def prepared(estimator: Any) -> Any:
 
 def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
-    versions = f"gputree {gputree.__version__} and numpy {np.__version__}"
+    own_version = import_module("gputree").__version__
+    versions = f"gputree {own_version} and numpy {np.__version__}"
     for rank, other in enumerate(comm.gather(versions.encode())):
         if other.decode() != versions:
             raise RuntimeError(

@@ -265,8 +265,8 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         some = zip(parts, rows, strict=True)
         return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
-    arrays = (joined(name) for name in ("weight", "label", "point", "value"))
-    return Target(first.channels, *arrays, first.comm)
+    weight, label, point, value = map(joined, ("weight", "label", "point", "value"))
+    return replace(first, weight=weight, label=label, point=point, value=value)
 
 
 def has_weight(target: Target) -> HostArray:

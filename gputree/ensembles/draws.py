@@ -31,7 +31,7 @@ class ContentOrder:
     """
 
     row: HostArray  # those that are here, sorted by what they hold
-    place: HostArray  # of each among those of all ranks
+    place: HostArray | slice  # of each among those of all ranks
     n: int  # how many there are
     comm: Comm
 
@@ -87,7 +87,7 @@ def order_of(
     table = dataset.data, dataset.bins, is_in
     row = fit.backend.row_order(*table, answers, weight)
     if dataset.comm.size == 1:
-        return ContentOrder(row, np.arange(len(row)), len(row), dataset.comm)
+        return ContentOrder(row, slice(None), len(row), dataset.comm)
     key = np.zeros(dataset.n_rows, np.uint64)
     key[is_in] = sampling.with_answers(fit.backend.row_keys(*table), answers[is_in])
     own = np.ones(len(row), SUM) if weight is None else weight[row]

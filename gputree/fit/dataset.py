@@ -119,8 +119,8 @@ class Dataset:
         self.bins = weightless.numbered(bins)
         has_missing = tuple(feature.has_missing for feature in self.bins.features)
         self.schema = replace(schema, has_missing=has_missing)
-        n_weighted = table.n_rows if whole is None else np.count_nonzero(whole)
-        self.n_everywhere, self.n_weighted = total(self.comm, [table.n_rows, n_weighted]).tolist()
+        counts = table.n_rows, table.n_rows if whole is None else int(np.count_nonzero(whole))
+        self.n_everywhere, self.n_weighted = total(self.comm, counts).tolist()
 
     @contextmanager
     def _timed(self, n_rows: int, choice: Choice) -> Iterator[Any]:
