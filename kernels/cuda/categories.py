@@ -219,10 +219,44 @@ def make_branch_bits():
     return branch_bits
 
 
+def make_terms(source, sums_by_branch):
+    """What a child adds to the sum of a channel, or to that of all, and the score of these sums."""
+    forms = formulas()
+    larger, branch = forms.larger, forms.by_source[source].branch
+
+    @function
+    def of_all(hist, at, channel, n_scored, unit, total, part, whole):
+        found = 0.0
+        for c in range(n_scored):
+            found = branch(found, multiply(np.float64(hist[at + c]), unit[c]))
+        return found
+
+    @function
+    def of_channel(hist, at, channel, n_scored, unit, total, part, whole):
+        own = multiply(np.float64(hist[at + channel]), unit[channel])
+        return branch(own, multiply(np.float64(total), unit[channel]), part, whole)
+
+    @function
+    def score_of_all(board, sums_at, totals_at, n_scored, unit):
+        of_node = 0.0
+        for c in range(n_scored):
+            of_node = branch(of_node, multiply(np.float64(board[totals_at + c]), unit[c]))
+        return float_of(board[sums_at]) - of_node
+
+    @function
+    def score_of_channels(board, sums_at, totals_at, n_scored, unit):
+        score = 0.0
+        for c in range(n_scored):
+            score = score + float_of(board[sums_at + c])
+        return larger(score, 0.0)
+
+    return (of_all, score_of_all) if sums_by_branch else (of_channel, score_of_channels)
+
+
 def make_rate_branches(source, sums_by_branch):
     """Score a child for each category, by the formulas of `kernels.cpu.multiway`."""
-    forms, branch_bits = formulas(), make_branch_bits()
-    larger, branch = forms.larger, forms.by_source[source].branch
+    branch_bits = make_branch_bits()
+    term, score_of = make_terms(source, sums_by_branch)
 
     @kernel
     def rate_branches(
@@ -257,48 +291,34 @@ def make_rate_branches(source, sums_by_branch):
                 lost = weight_at(hist, base + n_categories * n_channels, is_classes, n_scored)
             whole, every = np.float64(known), np.float64(known + lost)
             n_sums = 1 if sums_by_branch else n_scored
+            sums_at, totals_at = np.int64(BOARD), np.int64(BOARD) + n_scored + 1
+            c = thread
+            while c < n_scored:
+                total = np.int64(0)
+                for code in range(n_categories):
+                    total += hist[base + code * n_channels + first + c]
+                board[totals_at + c] = total
+                c += n_threads
+            cuda.syncthreads()
             task = thread
             while task <= n_sums:
-                found, total = 0.0, np.int64(0)
-                if not sums_by_branch and task < n_sums:
-                    for code in range(n_categories):
-                        total += hist[base + code * n_channels + first + task]
+                found = 0.0
                 for code in range(n_categories):
                     at = base + code * n_channels
                     part = np.float64(weight_at(hist, at, is_classes, n_scored))
                     if task == n_sums:
                         found = found + branch_bits(part, every)
-                    elif part > 0.0 and sums_by_branch:
-                        of_branch = 0.0
-                        for c in range(n_scored):
-                            of_branch = branch(
-                                of_branch, multiply(np.float64(hist[at + first + c]), unit[c])
-                            )
-                        found = found + of_branch
                     elif part > 0.0:
-                        found = found + branch(
-                            multiply(np.float64(hist[at + first + task]), unit[task]),
-                            multiply(np.float64(total), unit[task]),
-                            part,
-                            whole,
+                        total = board[totals_at + task]
+                        found = found + term(
+                            hist, at + first, task, n_scored, unit, total, part, whole
                         )
-                board[BOARD + task] = bits_of(found)
+                board[sums_at + task] = bits_of(found)
                 task += n_threads
             cuda.syncthreads()
             if thread == 0:
-                score = 0.0
-                if sums_by_branch:
-                    for c in range(n_scored):
-                        total = np.int64(0)
-                        for code in range(n_categories):
-                            total += hist[base + code * n_channels + first + c]
-                        score = branch(score, multiply(np.float64(total), unit[c]))
-                    score = float_of(board[BOARD]) - score
-                else:
-                    for c in range(n_scored):
-                        score = score + float_of(board[BOARD + c])
-                    score = larger(score, 0.0)
-                told = float_of(board[BOARD + n_sums]) + branch_bits(np.float64(lost), every)
+                score = score_of(board, sums_at, totals_at, n_scored, unit)
+                told = float_of(board[sums_at + n_sums]) + branch_bits(np.float64(lost), every)
                 out = pair * RATED_COLUMNS
                 rated[out + SCORE] = bits_of(score if n_large >= 2 else -np.inf)
                 rated[out + BITS] = bits_of(told)

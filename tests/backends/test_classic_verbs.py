@@ -245,7 +245,7 @@ def test_what_is_seen_are_the_cells_without_those_of_values_that_do_not_occur(ba
         assert not own[code == OTHERS].any()
 
 
-# Categories. A device gives their cells, and the host splits them: one case tells all of a device.
+# Categories. `tests/gpu/test_categories.py` has more of those that a device rates.
 
 
 @pytest.mark.cover(*COMPILED)

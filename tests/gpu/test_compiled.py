@@ -159,7 +159,9 @@ def test_the_backend_passes_the_types_that_are_compiled(
     on_device(X, value_target(values, None), max_depth=2)
     table, kind = weather(40)
     for tree in (gputree.C45Classifier, gputree.CARTClassifier):
-        tree(max_depth=1, pruning=None, backend="cuda").fit(table, kind).predict(table)
+        fitted = tree(max_depth=1, pruning=None, backend="cuda").fit(table, kind)
+        fitted.predict(table)
+        fitted.shap_values(table.iloc[:4])
     assert len(passed) > 20
     assert not passed - compiled
     if not boosts:

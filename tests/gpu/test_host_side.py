@@ -10,6 +10,7 @@ if "GPUTREE_FAKEGPU" not in os.environ:
 
 import cupy
 import fakegpu
+import pandas as pd
 
 import gputree
 from benchmarks.gpu_host import units
@@ -30,6 +31,8 @@ SAMPLED = {"launches": 10, "uploads": 9, "waits": 6}
 WATCHED = {"launches": 9, "uploads": 7, "waits": 7}
 # Once: keys and a pass for each of their digits.
 RANKED = {"launches": 38, "uploads": 9, "waits": 5}
+# Frontiers: sums, thresholds, categories, what winners have seen, and moves.
+NOMINAL_LEVEL = {"launches": 12, "uploads": 8, "waits": 6}
 
 
 @pytest.fixture(autouse=True)
@@ -154,6 +157,37 @@ def test_the_host_asks_for_little(number, once):
     for kind, most in LEVEL.items():
         assert asked[kind] <= once[kind] + DEPTH * most, kind
     assert asked.get("device_syncs", 0) == 0
+
+
+def test_categories_stay_on_the_device_and_what_winners_have_seen_comes_down(table):
+    rng, n_rows, n_columns, n_categories = np.random.default_rng(0), 400, 6, 100
+    codes, y = rng.integers(0, n_categories, (n_columns, n_rows)), table[1][:n_rows]
+    X = pd.DataFrame({at: pd.Categorical(own) for at, own in enumerate(codes)})
+    model = DecisionTreeClassifier(
+        max_depth=DEPTH, nominal="subset", min_samples_category=1, backend="cuda"
+    )
+    data = gputree.Dataset(X, y, backend="cuda")
+    fakegpu.reset()
+    model.fit(data)
+    asked, n_inner = fakegpu.counters(), int((model.nodes_.first_child >= 0).sum())
+    where_rows_end, cells = 4 * n_rows, n_inner * n_columns * n_categories * 2 * 4
+    assert n_inner > 4
+    assert asked["download_bytes"] - where_rows_end < cells / 2
+    for kind, most in NOMINAL_LEVEL.items():
+        assert asked[kind] <= TREE[kind] + DEPTH * most, kind
+    model.set_params(backend="numpy")
+    assert model.to_bytes() == model.fit(X, y).to_bytes()
+
+
+def test_shapley_values_are_those_of_numpy(table):
+    model = GradientBoostingClassifier(2, max_depth=3, backend="cuda").fit(*table)
+    fakegpu.reset()
+    found = model.shap_values(table[0][:100])
+    asked = fakegpu.counters()
+    assert asked["launches"] == 1
+    assert asked["waits"] == 1
+    model.set_params(backend="numpy")
+    assert found.tobytes() == model.shap_values(table[0][:100]).tobytes()
 
 
 def test_every_wait_is_counted(table):

@@ -84,7 +84,7 @@ def _rate_branches(
         rules.min_rows,
         max(1, rules.min_weight),
         rated,
-        shared=8 * (categories.BOARD + channels.n_scored + 1),
+        shared=8 * (categories.BOARD + 2 * channels.n_scored + 1),
     )
 
 

@@ -175,7 +175,7 @@ def groups() -> Iterator[Case]:
         for source in (GINI, ENTROPY, ERROR):
             kernel = categories.make_rate_branches(source.formulas, source.sums_by_branch)
             name = f"rate_branches {source.formulas.__name__} {hist}"
-            yield Case(name, kernel, WARP, (8 * (categories.BOARD + 3),), arrays)
+            yield Case(name, kernel, WARP, (8 * (categories.BOARD + 5),), arrays)
         yield Case(f"count_seen {hist}", categories.count_seen, threads, arrays=arrays)
         yield Case(f"gather_seen {hist}", categories.gather_seen, threads, arrays=arrays)
 
