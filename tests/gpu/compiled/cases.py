@@ -11,7 +11,7 @@ import numpy as np
 from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import SOURCES
-from gputree.kernels.cuda import binning, gradients, grow, histogram, predict, route, split
+from gputree.kernels.cuda import agree, binning, gradients, grow, histogram, predict, route, split
 from gputree.kernels.losses import every_loss
 
 TUNING = Tuning()
@@ -24,7 +24,9 @@ ARRAYS = {
     **dict.fromkeys(("own_place", "above_place", "amount", "key", "low", "high"), "i8"),
     **dict.fromkeys(("key_of", "winner", "rate", "way", "piece", "category_start"), "i8"),
     **dict.fromkeys(("output", "nodes", "first_tile", "from_place", "count"), "i8"),
-    **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
+    **dict.fromkeys(
+        ("list_place", "offer", "first_test", "otherwise", "last_low", "low_slot"), "i8"
+    ),
     **dict.fromkeys(("large", "small", "first_tallied", "place", "seen"), "i8"),
     **dict.fromkeys(("place_of", "tallied"), "i4"),
     "draw_key": "u8",
@@ -155,6 +157,9 @@ def routes() -> Iterator[Case]:
 
 def growth() -> Iterator[Case]:
     threads = TUNING.grow_threads
+    for hist in ("i4", "i8"):
+        arrays = {"hist": hist, "n_values": "i8"}
+        yield Case(f"agree {hist}", agree.agree, TUNING.threads, arrays=arrays)
     makers = grow.make_doubt, grow.make_decide, grow.make_settle, grow.make_list_tallied
     for make in makers:
         yield Case(make.__name__.removeprefix("make_"), make(threads), threads)
