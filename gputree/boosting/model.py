@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.arrays import is_foreign
 from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
@@ -237,7 +238,7 @@ class GradientBoosting(Recursion, Stopping):
 
     def _there(self, X: Any, label: HostArray | None = None) -> Array | None:
         """The same, (rows, outputs), or the label of the largest, where X is; None on the host."""
-        if getattr(self, "init_", None) is not None:
+        if not is_foreign(X) or getattr(self, "init_", None) is not None:
             return None
         table = self._table(X)
         there = self._backend_for(table), self._stack, table, self._start

@@ -16,8 +16,9 @@ from gputree.data import cuts
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.tree.stack import Stack
+from tests.gpu.conftest import no_races
 
-N_ROWS = 40
+N_ROWS = 30
 
 
 class Metered(NumbaDevice):
@@ -124,7 +125,9 @@ def test_what_columns_of_few_values_send_down_does_not_grow(monkeypatch, is_long
         X = few_values(n_rows)
         weight = np.random.default_rng(1).integers(0, 3, n_rows) if is_weighted else None
         device = Metered()
-        assert found_cuts(CudaBackend(device), X, weight) == found_cuts(numpy, X, weight)
+        with no_races():
+            found = found_cuts(CudaBackend(device), X, weight)
+        assert found == found_cuts(numpy, X, weight)
         sent.append(device.n_bytes)
     assert sent[1] == sent[0] > 0
 
@@ -148,7 +151,9 @@ def test_what_surrogates_send_down_does_not_grow(monkeypatch):
             CARTClassifier(max_depth=2, pruning=None, categorical_features=[3], backend=backend)
             for backend in ("numpy", "cuda")
         ]
-        assert trees[0].fit(*given).to_bytes() == trees[1].fit(*given).to_bytes()
+        with no_races():
+            found = trees[1].fit(*given).to_bytes()
+        assert found == trees[0].fit(*given).to_bytes()
         assert (trees[0].nodes_.surrogate_category_start >= 0).any()
         assert np.count_nonzero(trees[0].nodes_.n_surrogates) > 1
         sent.append(device.n_bytes)
