@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "gputree.backends": {
         *FOUNDATION,
         *("gputree.data", "gputree.tree.tree", "gputree.tree.stack", "gputree.tree.walk"),
+        "gputree.tree.categories",
         *("gputree.kernels", "gputree.formulas", "gputree.nodes", "gputree.sampling"),
     },
     "gputree.growth": {

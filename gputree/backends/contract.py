@@ -38,10 +38,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from gputree.backends.agreement import Offer as Offer
 from gputree.backends.lots import Lots
 from gputree.backends.moves import Detours as Detours
 from gputree.backends.moves import Moves as Moves
 from gputree.backends.moves import Siblings as Siblings
+from gputree.backends.moves import Staying
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.data.bins import Bins, FeatureBins
@@ -297,7 +299,7 @@ class Core(Protocol):
         ...
 
 
-class Backend(Core, Protocol):
+class Backend(Core, Staying, Protocol):
     """The core, and the verbs that have a default."""
 
     grows_whole: bool  # whether `grow_whole` is worth asking
@@ -450,15 +452,6 @@ class Backend(Core, Protocol):
         self, hist: Hist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
         """The best splits of nominal features by what was seen, as `backends.categories` tells."""
-        ...
-
-    def detour(
-        self, rows: Rows, target: Target, moves: Moves, detours: Detours
-    ) -> tuple[Rows, HostArray]:
-        """Send rows on that have stayed at the nodes of `moves`, which have two children each.
-
-        Also the sums of those that have gone to each child, (moves, 2, channels).
-        """
         ...
 
     def span(self, rows: Rows, nodes: HostArray) -> HostArray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gputree import formulas, sampling
 from gputree.backends import attribution
+from gputree.backends.agreement import Offer, offers_of
 from gputree.backends.array import gradients as array_gradients
 from gputree.backends.array import predict as array_predict
 from gputree.backends.array import split as array_split
@@ -126,6 +127,17 @@ class Defaults(Core):
         slot = moves.table[moves.start[move] + code].astype(np.int64)
         node = np.where(slot == STAY, moves.node[move], moves.first_child[move] + slot)
         return self.disperse(rows, moves.node, row, node)
+
+    def agree(
+        self,
+        rows: Rows,
+        bins: Bins,
+        target: Target,
+        moves: Moves,
+        tie: HostArray,
+        least_otherwise: int,
+    ) -> Iterator[tuple[HostArray, list[Offer]]]:
+        return offers_of(self, rows, bins, target, moves.groups, tie, least_otherwise)
 
     def detour(
         self, rows: Rows, target: Target, moves: Moves, detours: Detours

@@ -1,9 +1,18 @@
-"""Messages of the contract about rows on their way from nodes to their children."""
+"""What the contract says of rows on their way from nodes to their children."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
+from gputree.backends.agreement import Offer
+from gputree.data.bins import Bins
+from gputree.data.target import Target
 from gputree.dtypes import HostArray
 from gputree.runs import spread_out
+
+Rows: TypeAlias = Any  # as in `contract`
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,11 @@ class Moves:
     def children(self) -> HostArray:
         """The children, move by move."""
         return spread_out(self.first_child, self.n_children)
+
+    @property
+    def groups(self) -> HostArray:
+        """Two children of each, and the node itself, (moves, 3)."""
+        return np.stack([self.first_child, self.first_child + 1, self.node], axis=1)
 
 
 @dataclass(frozen=True)
@@ -51,3 +65,32 @@ class Siblings:
     node: HostArray  # (nodes,)
     built: HostArray  # (nodes,) place among the tallied nodes: the node's own, or its sibling's
     parent: HostArray  # (nodes,) place of the parent in the sums above; -1: the node was tallied
+
+
+class Staying(Protocol):
+    """The verbs for rows that stay at a node where their value is missing."""
+
+    def agree(
+        self,
+        rows: Rows,
+        bins: Bins,
+        target: Target,
+        moves: Moves,
+        tie: HostArray,
+        least_otherwise: int,
+    ) -> Iterator[tuple[HostArray, list[Offer]]]:
+        """What each feature offers for the split of each move, which has two children.
+
+        Rows have moved, but those whose value is missing. Some moves at a time, by their places;
+        the rest as in `backends.agreement`.
+        """
+        ...
+
+    def detour(
+        self, rows: Rows, target: Target, moves: Moves, detours: Detours
+    ) -> tuple[Rows, HostArray]:
+        """Send rows on that have stayed at the nodes of `moves`, which have two children each.
+
+        Also the sums of those that have gone to each child, (moves, 2, channels).
+        """
+        ...

@@ -5,30 +5,19 @@ the rows whose value is known. A cut sends at least two rows each way, and a sur
 than the larger child alone would. The best few are tried in turn.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Detours, Moves, Rows
+from gputree.backends.contract import Backend, Detours, Moves, Offer, Rows
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SLOT, STAY, HostArray
-from gputree.growth.agreement import (
-    CellsOfRows,
-    CellsOfSums,
-    CellSource,
-    Offer,
-    by_categories,
-    by_threshold,
-)
-from gputree.runs import begins, pieces
+from gputree.runs import begins
 from gputree.tree.categories import Lists, lists_of
 
 LEAST_ADDED = 1e-10  # what its agreement must add to that of the larger child, as a share
-CELLS_PER_BIN = 4  # up to so many cells (rows x features) per bin of sums, sorting rows costs less
-NODES_AT_ONCE = 256  # by sums
-ROWS_AT_ONCE = 2**17  # of nodes that are not
 
 
 @dataclass(frozen=True)
@@ -84,34 +73,19 @@ class SurrogateSearch:
 
     def find(self, moves: Moves, sums: HostArray) -> Surrogates:
         """Their surrogates; `sums` are those of the rows that have moved, (nodes, 2, channels)."""
+        tie, least = _tie(self.target.channels, sums), self.style.least_otherwise
+        asked = self.backend.agree(self.rows, self.bins, self.target, moves, tie, least)
         parts = [
-            self._choose(source, moves.node[some], moves.feature[some], sums[some])
-            for some, source in self._sources(moves)
+            self._choose(offers, moves.node[some], moves.feature[some], sums[some])
+            for some, offers in asked
         ]
         found = Surrogates.joined(parts)
         return found.among(np.argsort(_places(found.node, moves.node), kind="stable"))
 
-    def _sources(self, moves: Moves) -> Iterator[tuple[HostArray, CellSource]]:
-        """Nodes, by their places in the moves, and what tells of them, a few at a time."""
-        backend, rows, bins, target = self.backend, self.rows, self.bins, self.target
-        groups = np.column_stack([moves.first_child, moves.first_child + 1, moves.node])
-        n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
-        is_small = n_rows * len(bins.features) <= CELLS_PER_BIN * bins.width
-        if target.comm.size > 1:  # sums add up, rows do not
-            is_small[:] = False
-        large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
-        for own in pieces(np.ones(len(large)), NODES_AT_ONCE):
-            some = large[own]
-            yield some, CellsOfSums(backend, rows, bins, target.channels, groups[some])
-        for own in pieces(n_rows[small], ROWS_AT_ONCE):
-            some = small[own]
-            yield some, CellsOfRows(backend, rows, bins, target, groups[some])
-
     def _choose(
-        self, source: CellSource, node: HostArray, tested: HostArray, sums: HostArray
+        self, offers: list[Offer], node: HostArray, tested: HostArray, sums: HostArray
     ) -> Surrogates:
         """The surrogates that are useful, the best first."""
-        offers = self._offers(source, _tie(self.target.channels, sums))
         agreement = np.stack([offer.agreement for offer in offers], axis=1).astype(np.float64)
         weight = self.target.channels.weight_of(sums)
         whole, larger = weight.sum(axis=1), weight.max(axis=1)
@@ -136,16 +110,6 @@ class SurrogateSearch:
             slot=slot,
             **columns,
         )
-
-    def _offers(self, source: CellSource, tie: HostArray) -> list[Offer]:
-        offers = []
-        for feature, is_nominal in enumerate(self.bins.is_nominal.tolist()):
-            cells = source.cells(feature)
-            if is_nominal:
-                offers.append(by_categories(cells, tie, self.style.least_otherwise))
-            else:
-                offers.append(by_threshold(cells, len(tie)))
-        return offers
 
     def _categories(self, offers: list[Offer], at: HostArray, feature: HostArray) -> Lists:
         """The lists of surrogates by categories; those that the node has not seen are not known."""

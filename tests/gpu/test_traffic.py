@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gputree import RandomForestClassifier
+from gputree import CARTClassifier, RandomForestClassifier
 from gputree.backends import registry
 from gputree.backends.cuda import backend as cuda_backend
 from gputree.backends.cuda import binning
@@ -16,8 +16,9 @@ from gputree.data import cuts
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.tree.stack import Stack
+from tests.gpu.conftest import no_races
 
-N_ROWS = 40
+N_ROWS = 30
 
 
 class Metered(NumbaDevice):
@@ -124,6 +125,36 @@ def test_what_columns_of_few_values_send_down_does_not_grow(monkeypatch, is_long
         X = few_values(n_rows)
         weight = np.random.default_rng(1).integers(0, 3, n_rows) if is_weighted else None
         device = Metered()
-        assert found_cuts(CudaBackend(device), X, weight) == found_cuts(numpy, X, weight)
+        with no_races():
+            found = found_cuts(CudaBackend(device), X, weight)
+        assert found == found_cuts(numpy, X, weight)
+        sent.append(device.n_bytes)
+    assert sent[1] == sent[0] > 0
+
+
+def test_what_surrogates_send_down_does_not_grow(monkeypatch):
+    """Agreement is told by sums, and rows are sent on where they are."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.integers(0, 6, (26, 1)), 4).astype(np.float64)
+    X[:, 1] = rng.integers(0, 3, 26)
+    X[:, 2:] += rng.integers(0, 2, (26, 2))
+    y = (X[:, 0] > 2) * 2 + (X[:, 1] > 1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    weight, sent = rng.integers(1, 3, 26), []
+    for times in (1, 3):
+        device = Metered()
+        monkeypatch.setattr(
+            "gputree.backends.cuda.device.open_device", lambda name, own=device: own
+        )
+        given = np.tile(X, (times, 1)), np.tile(y, times), np.tile(weight, times)
+        trees = [
+            CARTClassifier(max_depth=2, pruning=None, categorical_features=[3], backend=backend)
+            for backend in ("numpy", "cuda")
+        ]
+        with no_races():
+            found = trees[1].fit(*given).to_bytes()
+        assert found == trees[0].fit(*given).to_bytes()
+        assert (trees[0].nodes_.surrogate_category_start >= 0).any()
+        assert np.count_nonzero(trees[0].nodes_.n_surrogates) > 1
         sent.append(device.n_bytes)
     assert sent[1] == sent[0] > 0

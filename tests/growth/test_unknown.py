@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gputree import C45Classifier, CARTClassifier, CARTRegressor, DecisionTreeClassifier, shares
+from gputree.backends import agreement
 from gputree.dtypes import STAY
-from gputree.growth import surrogates
 from gputree.shares import divided
 
 pd = pytest.importorskip("pandas")
@@ -304,7 +304,7 @@ def test_surrogates_are_the_same_by_sums_and_by_rows(
         return numbers.to_bytes(), classes.to_bytes()
 
     before = files()
-    monkeypatch.setattr(surrogates, "CELLS_PER_BIN", cells_per_bin)
-    monkeypatch.setattr(surrogates, "NODES_AT_ONCE", nodes_at_once)
-    monkeypatch.setattr(surrogates, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(agreement, "CELLS_PER_BIN", cells_per_bin)
+    monkeypatch.setattr(agreement, "NODES_AT_ONCE", nodes_at_once)
+    monkeypatch.setattr(agreement, "ROWS_AT_ONCE", rows_at_once)
     assert files() == before

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gputree.backends.agreement import NODES_AT_ONCE, CellsOfSums, Offer
 from gputree.backends.attribution import Quadrature
 from gputree.backends.contract import (
     CategoryRates,
@@ -64,6 +65,7 @@ from gputree.dtypes import STAY, Array, HostArray
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import predict, route
 from gputree.kernels.losses import Loss
+from gputree.runs import pieces
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 
@@ -302,6 +304,23 @@ class CudaBackend(Defaults):
 
     def route(self, rows: CudaRows, moves: Moves) -> CudaRows:
         return cuda_route.routed(self._launches, rows, moves)
+
+    def agree(
+        self,
+        rows: CudaRows,
+        bins: Bins,
+        target: Target,
+        moves: Moves,
+        tie: HostArray,
+        least_otherwise: int,
+    ) -> Iterator[tuple[HostArray, list[Offer]]]:
+        for own in pieces(np.ones(len(tie)), NODES_AT_ONCE):
+            some = np.arange(len(tie))[own]
+            source = CellsOfSums(self, rows, bins, target.channels, moves.groups[own])
+            yield (
+                some,
+                cuda_detours.agreements(self._launches, source, bins, tie[own], least_otherwise),
+            )
 
     def detour(
         self, rows: CudaRows, target: Target, moves: Moves, detours: Detours

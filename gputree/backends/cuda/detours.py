@@ -1,5 +1,6 @@
-"""Rows that have stayed at their nodes, sent on by other tests, for the CUDA backend.
+"""Rows that have stayed at their nodes, and the tests that send them on, for the CUDA backend.
 
+How well features agree with splits is told from sums, so that no row comes to the host.
 Where every row of the nodes goes is written down like the code of one more feature; by this one,
 their lists are divided once more, and the sums of the rows that have stayed are made.
 """
@@ -9,14 +10,16 @@ from functools import cache
 
 import numpy as np
 
+from gputree.backends.agreement import LEAST_ROWS, N_GROUPS, CellsOfSums, Offer, by_categories
 from gputree.backends.contract import Detours, Moves
 from gputree.backends.cuda.histogram import make_scatter
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import route_table, sum_table
 from gputree.backends.cuda.route import codes_in, routed
 from gputree.backends.cuda.rows import CudaRows
+from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, STAY, SUM, Array, HostArray
-from gputree.kernels.cuda import histogram, route
+from gputree.kernels.cuda import agree, histogram, route
 
 make_detour = cache(route.make_detour)
 
@@ -24,10 +27,37 @@ N_WAYS = 3  # to either child, and nowhere
 WAY_BYTES = 4  # a word a row
 
 
+def agreements(
+    launches: Launches, source: CellsOfSums, bins: Bins, tie: HostArray, least_otherwise: int
+) -> list[Offer]:
+    """What features offer to some nodes: thresholds by a kernel, categories by their sums."""
+    hist, dev, n_features = source.hist, launches.device, len(bins.features)
+    list_place = np.full(N_GROUPS * len(tie), -1, np.int64)
+    list_place[source.filled] = np.arange(len(source.filled))
+    offer = dev.empty(len(tie) * n_features * agree.OFFER_COLUMNS, np.int64)
+    place, n_values = dev.pack(list_place, np.where(bins.is_nominal, 0, bins.n_values))
+    channels = hist.channels
+    count_at = channels.n - 1 if channels.counts_rows else -1
+    n_weights = channels.n_scored if channels.is_classes else 1
+    launches.over(
+        agree.agree,
+        len(tie) * n_features,
+        *(len(tie), n_features, place, hist.rows.tables.offset, n_values, LEAST_ROWS),
+        *(channels.n, n_weights, count_at, hist.rows.stride, hist.sums, offer),
+    )
+    found = dev.download(offer).reshape(len(tie), n_features, agree.OFFER_COLUMNS)
+    return [
+        by_categories(source.cells(feature), tie, least_otherwise)
+        if is_nominal
+        else Offer(*found[:, feature].T)
+        for feature, is_nominal in enumerate(bins.is_nominal.tolist())
+    ]
+
+
 def detoured(
     launches: Launches, rows: CudaRows, moves: Moves, detours: Detours
 ) -> tuple[CudaRows, HostArray]:
-    lists = np.stack([moves.first_child, moves.first_child + 1, moves.node], axis=1)
+    lists = moves.groups
     start, n_rows = rows.start[lists], rows.n_rows[lists]
     if not n_rows[:, 2].any():
         return rows, np.zeros((len(lists), 2, rows.target.channels.n), SUM)

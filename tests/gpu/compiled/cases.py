@@ -12,6 +12,7 @@ from gputree.backends.cuda.plan import Tuning, plan_groups
 from gputree.dtypes import STAY
 from gputree.kernels.criteria import ENTROPY, ERROR, GINI, SOURCES
 from gputree.kernels.cuda import (
+    agree,
     attribution,
     binning,
     categories,
@@ -43,7 +44,9 @@ ARRAYS = {
     **dict.fromkeys(("edge", "slots"), "i4"),
     **dict.fromkeys(("others", "point", "quadrature", "node_share", "node_value"), "f8"),
     **dict.fromkeys(("path", "credited"), "f8"),
-    **dict.fromkeys(("first_test", "otherwise", "last_low", "low_slot"), "i8"),
+    **dict.fromkeys(
+        ("list_place", "offer", "first_test", "otherwise", "last_low", "low_slot"), "i8"
+    ),
     **dict.fromkeys(("large", "first_tallied", "column_at"), "i8"),
     **dict.fromkeys(("seat", "from_seat", "summed", "few", "drawing", "turn"), "i4"),
     "draw_key": "u8",
@@ -210,6 +213,9 @@ def routes() -> Iterator[Case]:
 
 def growth() -> Iterator[Case]:
     threads = TUNING.grow_threads
+    for hist in ("i4", "i8"):
+        arrays = {"hist": hist, "n_values": "i8"}
+        yield Case(f"agree {hist}", agree.agree, TUNING.threads, arrays=arrays)
     makers = grow.make_doubt, grow.make_decide, grow.make_settle, grow.make_list_tallied
     for make in makers:
         yield Case(make.__name__.removeprefix("make_"), make(threads), threads)

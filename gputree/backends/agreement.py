@@ -1,18 +1,24 @@
 """How well a feature tells the children of nodes apart, from the codes that occur in these."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Rows
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target
 from gputree.dtypes import SLOT, HostArray
-from gputree.runs import begins, first_largest, owners
+from gputree.runs import begins, first_largest, owners, pieces
 
 LEAST_ROWS = 2  # that a surrogate sends each way
 N_GROUPS = 3  # of a node's rows: those of either child, and those that have stayed
+CELLS_PER_BIN = 4  # up to so many cells (rows x features) per bin of sums, sorting rows costs less
+NODES_AT_ONCE = 256  # by sums
+ROWS_AT_ONCE = 2**17  # of nodes that are not
+
+Backend = Any  # of `contract`, which tells of offers
+Rows = Any
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,13 @@ class CellsOfSums:
         """`groups` are two children and the node itself, (nodes, 3)."""
         self._backend, self._bins, self._channels = backend, bins, channels
         self._shape = groups.shape
-        self._filled = np.flatnonzero(backend.count_rows(rows, groups.ravel()))
-        self._hist = backend.tally(rows, groups.ravel()[self._filled])
+        self.filled = np.flatnonzero(backend.count_rows(rows, groups.ravel()))
+        self.hist = backend.tally(rows, groups.ravel()[self.filled])
 
     def cells(self, feature: int) -> Cells:
         n_values, n_codes = int(self._bins.n_values[feature]), int(self._bins.n_codes[feature])
-        at = np.arange(len(self._filled))
-        found = self._backend.cells(self._hist, at, np.full(len(at), feature))
+        at = np.arange(len(self.filled))
+        found = self._backend.cells(self.hist, at, np.full(len(at), feature))
         found = found.reshape(len(at), n_codes, -1)[:, :n_values]
         weight, count = self._spread(self._channels.weight_of(found)), None
         if self._channels.counts_rows:
@@ -61,7 +67,7 @@ class CellsOfSums:
     def _spread(self, of_filled: HostArray) -> HostArray:
         """The same of all groups, (nodes, 3, codes)."""
         spread = np.zeros((self._shape[0] * N_GROUPS, of_filled.shape[1]), np.int64)
-        spread[self._filled] = of_filled
+        spread[self.filled] = of_filled
         return spread.reshape(*self._shape, -1)
 
 
@@ -128,6 +134,44 @@ class Offer:
     next_code: HostArray  # (nodes,) the next one that occurs, or -1
     low_slot: HostArray  # (nodes,) the child of the first side
     categories: CategorySides | None = None
+
+
+def offers_of(
+    backend: Backend,
+    rows: Rows,
+    bins: Bins,
+    target: Target,
+    groups: HostArray,
+    tie: HostArray,
+    least_otherwise: int,
+) -> Iterator[tuple[HostArray, list[Offer]]]:
+    """What all features offer to some of the nodes at a time, by their places."""
+    for some, source in _sources(backend, rows, bins, target, groups):
+        offers = []
+        for feature, is_nominal in enumerate(bins.is_nominal.tolist()):
+            cells = source.cells(feature)
+            if is_nominal:
+                offers.append(by_categories(cells, tie[some], least_otherwise))
+            else:
+                offers.append(by_threshold(cells, len(some)))
+        yield some, offers
+
+
+def _sources(
+    backend: Backend, rows: Rows, bins: Bins, target: Target, groups: HostArray
+) -> Iterator[tuple[HostArray, CellSource]]:
+    """What tells of some of the nodes."""
+    n_rows = backend.count_rows(rows, groups.ravel()).reshape(groups.shape).sum(axis=1)
+    is_small = n_rows * len(bins.features) <= CELLS_PER_BIN * bins.width
+    if target.comm.size > 1:  # sums add up, rows do not
+        is_small[:] = False
+    large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
+    for own in pieces(np.ones(len(large)), NODES_AT_ONCE):
+        some = large[own]
+        yield some, CellsOfSums(backend, rows, bins, target.channels, groups[some])
+    for own in pieces(n_rows[small], ROWS_AT_ONCE):
+        some = small[own]
+        yield some, CellsOfRows(backend, rows, bins, target, groups[some])
 
 
 def by_threshold(cells: Cells, n_nodes: int) -> Offer:
