@@ -1,6 +1,7 @@
 """What a tree should take on a GPU: a prediction from counted work, not a measurement.
 
     python benchmarks/gpu_model.py --rows 10M --features 28 --depth 8
+    python benchmarks/gpu_model.py --rows 10M --features 28 --trees 100
 
 Every kernel's bytes and atomics follow from its code, issue slots from counting them (see
 `tests/gpu/costs.json`); time is the largest of what memory, shared atomics and issue allow.
@@ -8,6 +9,7 @@ Every kernel's bytes and atomics follow from its code, issue slots from counting
 
 import argparse
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,23 @@ HOST_SECONDS = 0.17e-3
 # Of the driver, which that leaves out: assumptions.
 LAUNCH_SECONDS, WAIT_SECONDS = 3e-6, 15e-6
 OPERATIONS = 40  # in double precision, of a candidate: both sides of missing values counted
+
+# Of forests of unlimited depth, in which each node draws the square root of all features. First
+# what is assumed of their trees: inner nodes over rows, how many times the depth of a balanced tree
+# a row goes down, and the longest way of all.
+INNER_SHARE, UNBALANCED, MOST_LEVELS = 0.1, 1.5, 60
+DISTINCT = 0.632  # of the rows that a tree draws
+FEW_ROWS = 512  # of the largest node that has no sums: `Tuning.few_rows`
+FOREST_LAUNCHES = 10  # per level
+# Issue slots of a warp for a row and a drawn feature in a node of few rows, counted as those of
+# `tests/gpu/costs.json` are, in an unlimited tree on 1,500 rows.
+FEW_SLOTS = 40
+# What is read of a row for such a node: a sector of codes, of weights and of classes each.
+FEW_BYTES = 3 * 32 + 4
+FLAG_BYTES = 512  # of a tile of rows, written and read: a small node is a tile
+# Of the two kernels of one block for a node: an assumption. Of the host, to make a tree of what the
+# device tells: 0.05 s of one core for 181,000 nodes.
+NODE_SECONDS, HOST_NODE_SECONDS = 20e-9, 0.28e-6
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,54 @@ def tree_work(n_rows: int, n_features: int, depth: int, n_classes: int) -> list[
     ]
 
 
+def forest_work(n_rows: int, n_features: int, n_classes: int) -> list[Work]:
+    """The kernels of one tree of a forest of unlimited depth, on the rows that it has drawn."""
+    rows, inner, n_drawn = DISTINCT * n_rows, INNER_SHARE * n_rows, math.isqrt(n_features)
+    depth, summed = (UNBALANCED * math.log2(n) for n in (inner, rows / FEW_ROWS))
+    # Nodes with sums: all that a balanced tree has, and as many more as it is unbalanced.
+    large = UNBALANCED * 2 * rows / FEW_ROWS
+    passes, n_groups = 1 + (summed - 1) / 2, -(-n_features // 16)
+    row_bytes = n_groups * (16 + 4 + 1 + 4)
+    updates = passes * rows * n_features
+    slots = COSTS["gradients"]["issue slots of a row and feature"]  # a weight and a one, too
+    cells = n_features * 256 * (n_classes + 1)  # 32 bits each
+    few = (depth - summed) * rows
+    return [
+        Work("sum", passes * rows * row_bytes, 2 * updates, updates / 32 * slots),
+        Work("search", large * cells * 4 * 4.5, 0.0, 0.0, large * n_features * 256 * OPERATIONS),
+        Work(
+            "search in few rows",
+            few * FEW_BYTES,
+            n_slots=few * n_drawn * FEW_SLOTS,
+            n_operations=few * n_drawn * 2 * OPERATIONS,
+        ),
+        Work("route", depth * rows * (4 + 1 + 1 / 4 + 4 + 4) + inner * FLAG_BYTES),
+    ]
+
+
+def print_forest(n_rows: int, n_features: int, n_classes: int, n_trees: int) -> None:
+    """Print the prediction of a forest as a table: a tree in milliseconds, all trees in seconds."""
+    work, inner = forest_work(n_rows, n_features, n_classes), INNER_SHARE * n_rows
+    of_level = HOST_SECONDS + FOREST_LAUNCHES * LAUNCH_SECONDS + WAITS * WAIT_SECONDS
+    same = {
+        "decide and settle": inner * NODE_SECONDS,
+        "host, launches and waits": MOST_LEVELS * of_level,
+        "host, the finished tree": 2 * inner * HOST_NODE_SECONDS,
+    }
+    print("| milliseconds | " + " | ".join(card.name for card in CARDS) + " |")
+    print("|---|" + "---|" * len(CARDS))
+    for each in work:
+        print(
+            f"| {each.name} | " + " | ".join(f"{1e3 * each.seconds(c):.1f}" for c in CARDS) + " |"
+        )
+    for name, seconds in same.items():
+        print(f"| {name} | " + " | ".join(f"{1e3 * seconds:.1f}" for _ in CARDS) + " |")
+    totals = [sum(each.seconds(card) for each in work) + sum(same.values()) for card in CARDS]
+    print("| **tree** | " + " | ".join(f"**{1e3 * total:.0f}**" for total in totals) + " |")
+    whole = " | ".join(f"**{n_trees * total:.0f} s**" for total in totals)
+    print(f"| **{n_trees} trees** | {whole} |")
+
+
 def main() -> None:
     """Print the prediction as a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -94,7 +161,11 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--trees", type=int, help="a forest of so many trees of unlimited depth")
     options = parser.parse_args()
+    if options.trees is not None:
+        print_forest(whole(options.rows), options.features, options.classes, options.trees)
+        return
     work = tree_work(whole(options.rows), options.features, options.depth, options.classes)
     print("| milliseconds | " + " | ".join(card.name for card in CARDS) + " |")
     print("|---|" + "---|" * len(CARDS))

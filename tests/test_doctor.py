@@ -15,6 +15,7 @@ from gputree.backends.cuda.cards import Card, Machine, by_cupy, by_numba, read_m
 from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.data.target import class_target, value_target
 from gputree.diagnostics import doctor, golden, kernel_times
+from gputree.diagnostics.fit_times import FitTiming
 from gputree.diagnostics.kernel_times import Size, Stopwatch, Timing, Work, measure
 from gputree.diagnostics.verify import Check, SelfTest
 
@@ -226,13 +227,14 @@ class Visit:
             read=lambda: self.machine,
             test=lambda device: self.tested,
             measure=lambda device, card: self.timings,
+            time_fits=lambda device: [FitTiming("tree", 10**6, 28, device, 0.5)],
             **asked,
         )
 
 
 @pytest.fixture
 def nothing_missing(monkeypatch):
-    monkeypatch.setattr(doctor, "_missing", lambda device: "")
+    monkeypatch.setattr(doctor, "missing", lambda device: "")
 
 
 def line(found, name):
@@ -253,6 +255,8 @@ def test_a_card_is_shown_tested_and_timed_beside_its_bound(nothing_missing):
     assert kernels[0].split() == ["ms", "bound", "x", "bound"]
     assert kernels[1].split() == ["route", "0.500", "0.250", "2.00", "memory"]
     assert kernels[2].split()[:2] == ["scan", "2.000"]
+    assert line(found, "fit") == "tree, 1,000,000 rows x 28 features: 0.500 s"
+    assert found["fits"][0]["device"] == "cuda:0"
     assert found["kernels"][0]["ratio"] == 2.0
     assert found["kernels"][1]["ratio"] is None
 
@@ -291,8 +295,9 @@ def test_the_card_that_is_asked_for_is_timed(nothing_missing):
         asked.append((device, card.number))
         return ()
 
-    doctor.diagnose("cuda:1", read=lambda: machine, test=lambda _: PASSED, measure=measure)
-    assert asked == [("cuda:1", 1)]
+    told = {"read": lambda: machine, "test": lambda _: PASSED, "measure": measure}
+    doctor.diagnose("cuda:1", **told, time_fits=lambda device: asked.append(device) or ())
+    assert asked == [("cuda:1", 1), "cuda:1"]
 
 
 def test_a_simulated_device_is_neither_tested_nor_timed():

@@ -5,13 +5,15 @@ from typing import Any
 
 import click
 
-from gputree.cli.options import documented, output_of
+from gputree.cli.options import PATH, documented, output_of
+from gputree.cli.output import Output
 
 FAILED = 1  # the exit status where a device computes something else
 
 EXAMPLES = """\
   gputree doctor
   gputree doctor --device cuda:1 --json
+  gputree doctor --kit measured.json
 """
 
 
@@ -25,6 +27,12 @@ def _gpu(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.option(
     "--device", default="cuda", callback=_gpu, help="The GPU to test: cuda or cuda:N (cuda)."
 )
+@click.option(
+    "--kit",
+    type=PATH,
+    metavar="FILE",
+    help="Run all that is to be known of a GPU, up to some hours, and write it to one file.",
+)
 def command(**options: Any) -> int:
     """Show versions and GPUs, test a GPU and time its kernels.
 
@@ -32,6 +40,8 @@ def command(**options: Any) -> int:
     is 1. In JSON, null is what was not measured.
     """
     output = output_of(options)
+    if options["kit"] is not None:
+        return _kit(options, output)
 
     from gputree.diagnostics.doctor import as_text, diagnose
 
@@ -39,3 +49,16 @@ def command(**options: Any) -> int:
         found = diagnose(options["device"])
     output.show(as_text(found), {"command": "doctor", **found})
     return FAILED if found["selftest"] and not found["selftest"]["passed"] else 0
+
+
+def _kit(options: dict[str, Any], output: Output) -> int:
+    """Run every step, tell what became of it, and fail where one did."""
+    from gputree.diagnostics import kit
+    from gputree.diagnostics.doctor import missing
+
+    device = options["device"] if ":" in options["device"] else f"{options['device']}:0"
+    with output.waiting("running the kit"):
+        found = kit.write(options["kit"], device, missing(device))
+    text = "\n".join(f"{name:<12} {status}" for name, status in found.items())
+    output.show(text, {"command": "doctor", "file": str(options["kit"]), "steps": found})
+    return FAILED if any(status.startswith(("failed", "late")) for status in found.values()) else 0

@@ -32,14 +32,15 @@ def diagnose(
     read: Callable[[], Machine] = read_machine,
     test: Callable[[str], SelfTest] = selftest,
     measure: Callable[[str, Card], Sequence[Any]] | None = None,
+    time_fits: Callable[[str], Sequence[Any]] | None = None,
 ) -> Diagnosis:
     """Ask everyone; what was not measured is None, and `not_measured` says why."""
     found: Diagnosis = {"versions": _versions()}
     machine = read()
     found |= asdict(machine)
     found["auto"] = [_choice(*table) for table in TABLES]
-    found["not_measured"] = _missing(device)
-    found["selftest"] = found["kernels"] = None
+    found["not_measured"] = missing(device)
+    found["selftest"] = found["kernels"] = found["fits"] = None
     if found["not_measured"]:
         return found
     tested = test(device)
@@ -50,6 +51,8 @@ def diagnose(
     try:
         timings = (measure or _measure)(device, machine.cards[_number(device)])
         found["kernels"] = [asdict(timing) | {"ratio": timing.ratio} for timing in timings]
+        fits = (time_fits or _time_fits)(f"cuda:{_number(device)}")
+        found["fits"] = [asdict(timing) for timing in fits]
     except Exception as error:  # too little memory, say, has another error in every library
         found["not_measured"] = _told(error)
     return found
@@ -86,7 +89,7 @@ def _choice(n_rows: int, n_features: int) -> dict[str, Any]:
     }
 
 
-def _missing(device: str) -> str:
+def missing(device: str) -> str:
     """What keeps kernels from running on the device; empty if nothing does."""
     try:
         choose(device, "cuda")
@@ -105,6 +108,12 @@ def _measure(device: str, card: Card) -> Sequence[Any]:
     from gputree.diagnostics.kernel_times import measure  # not before there is a device
 
     return measure(f"cuda:{card.number}", card)
+
+
+def _time_fits(device: str) -> Sequence[Any]:
+    from gputree.diagnostics.fit_times import fit_times  # it imports every estimator
+
+    return fit_times(device)
 
 
 def _number(device: str) -> int:
@@ -142,6 +151,9 @@ def _lines(found: Diagnosis) -> Iterator[str]:
         yield _fact("kernels", f"not measured: {found['not_measured']}")
     else:
         yield from _kernel_lines(found["kernels"])
+    for each in found["fits"] or ():
+        table = f"{each['n_rows']:,} rows x {each['n_features']} features"
+        yield _fact("fit", f"{each['name']}, {table}: {each['seconds']:.3f} s")
 
 
 def _card_text(card: dict[str, Any]) -> str:

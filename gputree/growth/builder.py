@@ -43,7 +43,8 @@ class Grown:
     peak_bytes: int  # the most that sums of nodes took at once
     # Constraints, and what values they leave to each node.
     constraints: NodeConstraints | None = None
-    leaf: HostArray | None = None  # (rows,) the last node of each, where rows are of many trees
+    # (rows,) the last node of each, where rows are of many trees of numbers.
+    leaf: HostArray | None = None
     is_split: HostArray | None = None  # (nodes of the draft,) of all trees that have grown together
 
 
@@ -126,20 +127,18 @@ def together(
 def parted(backend: Backend, grown: Grown, targets: Sequence[Target]) -> list[Grown]:
     """The tree of each target, of those that have grown together.
 
-    Only targets that are values ask for the ends of rows.
+    Where rows end is told of numbers only: of classes, the sums of nodes tell all.
     """
+    assert grown.is_split is not None
+    layouts = (grown.draft.layout(grown.is_split, root) for root in range(len(targets)))
     if grown.draft.channels.is_classes:
-        assert grown.is_split is not None
-        roots = range(len(targets))
-        return [replace(grown, layout=grown.draft.layout(grown.is_split, root)) for root in roots]
+        return [replace(grown, layout=layout) for layout in layouts]
     row = [np.flatnonzero(has_weight(target)) for target in targets]
     leaves = np.split(backend.leaves(grown.rows), np.cumsum([len(each) for each in row])[:-1])
-    assert grown.is_split is not None
     found = []
-    for root, (target, own, ends) in enumerate(zip(targets, row, leaves, strict=True)):
+    for layout, target, own, ends in zip(layouts, targets, row, leaves, strict=True):
         leaf = np.full(target.n_rows, OUTSIDE, ends.dtype)
         leaf[own] = ends
-        layout = grown.draft.layout(grown.is_split, root)
         found.append(replace(grown, layout=layout, leaf=leaf))
     return found
 

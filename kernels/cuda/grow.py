@@ -292,12 +292,12 @@ def make_settle(threads):
     @kernel
     def settle(
         nodes, n_channels, is_classes, n_scored, min_rows, min_weight, goes_deeper, few_rows,
-        derives, tile_rows, most_tiles, moved, from_seat, first_tile, n_right, before, bound,
+        half, derives, tile_rows, most_tiles, moved, from_seat, first_tile, n_right, before, bound,
         frontier, seat, summed, few, own_place, above_place, tallied, first_tallied, large, count,
     ):  # fmt: skip
         """`before[tile]` becomes how many rows of all tiles below it go right. Where sums are
         derived, the smaller child of each parent is tallied, and the other has what is left.
-        Children of at most `few_rows` rows have no sums.
+        Children of at most `few_rows` rows have no sums. Rows go to the other half of the list.
         """
         thread, n_threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
         board = cuda.shared.array(n_warps, int64)
@@ -332,6 +332,7 @@ def make_settle(threads):
                 start, n_rows = np.int64(nodes[at + START]), np.int64(nodes[at + N_ROWS])
                 right_rows = before[end_tile] - before[first_tile[move]]
                 left_rows = n_rows - right_rows
+                start += half if start < half else -half
                 bound[move * route.BOUND_COLUMNS + route.START] = start
                 bound[move * route.BOUND_COLUMNS + route.N_LEFT] = left_rows
                 child = np.int64(nodes[at + FIRST_CHILD])

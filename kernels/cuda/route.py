@@ -213,16 +213,13 @@ def list_tiles(n_owners, n_tiles, tile_rows, start, n_rows, first_tile, tile):
 
 
 @kernel
-def gather(tile, source, first, second, gathered):
-    """Bring the rows of tiles to one list, from the list that `source` names; 0: they are there."""
+def collect(tile, ahead, order, collected):
+    """Rows of tiles without those between them: each tile's owner tells how far ahead they come."""
     own_tile = uint32(cuda.blockIdx.x) * TILE_COLUMNS
-    where = source[uint32(tile[own_tile + MOVE])]
+    by = ahead[uint32(tile[own_tile + MOVE])]
     i, last = uint32(tile[own_tile + FIRST] + cuda.threadIdx.x), uint32(tile[own_tile + LAST])
     while i < last:
-        if where == 1:
-            gathered[i] = first[i]
-        elif where == 2:
-            gathered[i] = second[i]
+        collected[i - by] = order[i]
         i = uint32(i + cuda.blockDim.x)
 
 

@@ -224,3 +224,4 @@ def test_the_doctor_measures():
     assert found["selftest"]["passed"]
     assert len(found["kernels"]) == 4, found["not_measured"]
     assert all(kernel["milliseconds"] > 0.0 for kernel in found["kernels"])
+    assert all(fit["seconds"] > 0.0 for fit in found["fits"])

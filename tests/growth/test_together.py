@@ -92,9 +92,10 @@ def test_one_frontier_has_the_nodes_of_all_trees(monkeypatch):
     )
     model.fit(X, signal > 0)
     assert seen == [12]
-    # Codes of more trees than the budget has room for are not taken at once.
+    # Rows of more trees than the budget has room for are not taken at once.
     seen.clear()
-    model.set_params(histogram_budget=3 * X.size + 1).fit(X, signal > 0)
+    n_bytes = X.size + len(X) * choose_loop.ROW_BYTES
+    model.set_params(histogram_budget=3 * n_bytes + 1).fit(X, signal > 0)
     assert seen == [3, 3, 3, 3]
 
 

@@ -6,8 +6,8 @@ and into how many tiles their rows are cut. All else stays on the device until t
 Nodes of few rows have no sums: they are searched from their rows (`few_rows`). All others have, and
 those of a level follow from those of the level before where both have room.
 
-The rows of a level are moved from one list to another, and back by the next level: a node has them
-in the list of its depth, where those of others never come.
+The rows of a level are moved from one half of a list to the other, and back by the next level: a
+node has them in the half of its depth, where those of others never come.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ from gputree.backends.cuda import few_rows
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.histogram import CudaHist, Source
-from gputree.backends.cuda.launch import Launches, Tiles
-from gputree.backends.cuda.route import codes_in
+from gputree.backends.cuda.launch import Launches
+from gputree.backends.cuda.route import codes_in, in_halves
 from gputree.backends.cuda.rows import CudaRows, span_keys
 from gputree.backends.whole import Limits, Whole
 from gputree.data.target import Channels
@@ -122,14 +122,14 @@ class LevelTree:
         limits: Limits,
     ) -> None:
         self.launches, self.dev, self.tuning = launches, launches.device, launches.tuning
-        self.rows, self.search, self.limits = rows, search, limits
+        self.rows = rows = in_halves(launches, rows)
+        self.search, self.limits = search, limits
         self.channels, self.bins, self.totals = rows.target.channels, rows.bins, totals
         self.width = grow.SUMS + self.channels.n
         self.winner_width = split.LEFT + self.channels.n
         self.n_nodes = self.n_roots = len(totals)
         self.depth_ends = [self.n_roots]  # how many nodes there are down to each depth
         self.n_values = cuda_split.tested_values(launches, rows, search)
-        self.lists = [rows.order]  # of each depth; those of depths two apart are one, but for 0
         self.draws = search.n_drawn < len(self.bins.features)
         self.few_rows = few_rows.most_rows(launches, self.channels.n)
         # Kernels see by the length of this whether there are any.
@@ -191,9 +191,7 @@ class LevelTree:
             few = level.few, level.n - level.n_summed
             turn = self._drawn(*few, by_rank=True)
             how = self.search, self.n_values, winner
-            few_rows.search(
-                self.launches, self._listed(), few, level.n_summed, self.node, turn, *how
-            )
+            few_rows.search(self.launches, self.rows, few, level.n_summed, self.node, turn, *how)
         return _Searched(winner, self._summed(level, winner) if level.n_summed else None)
 
     def _summed(self, level: _Level, winner: Array) -> CudaHist | None:
@@ -234,7 +232,7 @@ class LevelTree:
     def _derived(self, level: _Level, families: _Families) -> CudaHist:
         """Sums of a level from those of the smaller children and those of the parents."""
         built = cuda_histogram.tally_tiles(
-            self.launches, self._listed(), families.n_tallied, families.tile
+            self.launches, self.rows, families.n_tallied, families.tile
         )
         if families.parents is None:
             return built
@@ -245,7 +243,7 @@ class LevelTree:
         """Sums of some nodes of a level, all of whose rows are added up."""
         tile, count = self._listed_tiles(level, first, n)
         n_tiles = int(self.dev.download(count)[grow.TALLIED_TILES])
-        return cuda_histogram.tally_tiles(self.launches, self._listed(), n, (tile, n_tiles))
+        return cuda_histogram.tally_tiles(self.launches, self.rows, n, (tile, n_tiles))
 
     def _listed_tiles(self, level: _Level, first: int, n: int) -> tuple[Array, Array]:
         """The tiles of some nodes of a level that have sums, and how many there are."""
@@ -254,10 +252,6 @@ class LevelTree:
         table = self.node, self.channels.n, self.tuning.tile_rows
         self._in_block(make_list_tallied, level.summed, first, n, *table, first_tile, tile, count)
         return tile, count
-
-    def _listed(self) -> CudaRows:
-        """Rows in the order of the level at hand."""
-        return replace(self.rows, order=self.lists[-1])
 
     def _room_for_tiles(self, n_rows: int, n_nodes: int) -> tuple[Array, Array]:
         """Room for the tiles of so many nodes with so many rows together."""
@@ -274,7 +268,7 @@ class LevelTree:
         moves = self._decided(level, found.winner)
         flags = dev.empty(moves.most_tiles * (self.tuning.route_rows // WARP), np.uint32)
         n_right = dev.empty(moves.most_tiles, np.int32)
-        order = self.lists[-1]
+        order = self.rows.order
         dev.launch(
             make_choose(self.tuning.route_rows, by_threshold=True),
             moves.most_tiles,
@@ -290,7 +284,6 @@ class LevelTree:
         # Sums of parents, of tallied children and of all children are there at once.
         derives = found.hist is not None and self._bytes(4 * level.n_summed) <= limits.budget
         below, bound, before = self._settled(level, moves, n_right, derives=derives)
-        moved = self._next_list()
         dev.launch(
             make_move(self.tuning.route_rows),
             moves.most_tiles,
@@ -300,9 +293,8 @@ class LevelTree:
             flags,
             before,
             order,
-            moved,
+            order,
         )
-        self.lists.append(moved)
         counts = dev.download(moves.count)
         self.n_nodes += 2 * int(counts[grow.N_SPLIT])
         self.depth_ends.append(self.n_nodes)
@@ -379,7 +371,7 @@ class LevelTree:
             low,
             high,
         )
-        rows = self.lists[-1], self.n_outputs, self.rows.target.n_rows, self.span_key
+        rows = self.rows.order, self.n_outputs, self.rows.target.n_rows, self.span_key
         dev.launch(route.span, most_tiles, self.tuning.route_threads, tile, *rows, low, high)
         return place_of, low, high
 
@@ -406,6 +398,7 @@ class LevelTree:
             limits.min_weight_split,
             limits.max_depth is None or depth < limits.max_depth,
             self.few_rows,
+            self.rows.half,
             derives,
             self.tuning.tile_rows,
             moves.most_tiles,
@@ -446,12 +439,6 @@ class LevelTree:
         self.launches.over(grow.copy, len(array), len(array), array, longer)
         return longer
 
-    def _next_list(self) -> Array:
-        """Room for the rows of the next depth: what those of two depths before are in."""
-        if len(self.lists) < 3:
-            return self.dev.empty(len(self.rows.order), np.int32)
-        return self.lists[-2]
-
     def _in_block(self, make: Any, *args: Any) -> None:
         """Launch a kernel of one block."""
         threads = self.tuning.grow_threads
@@ -467,9 +454,6 @@ class LevelTree:
         start, n_rows = node[:, grow.START].copy(), node[:, grow.N_ROWS].copy()
         depth = np.searchsorted(self.depth_ends, np.arange(self.n_nodes), side="right")
         is_leaf = first_child < 0
-        n_ended = np.where(is_leaf, n_rows, 0)
-        order, ends = self._gathered(start, n_ended, depth)
-        rows = replace(self.rows, order=order, start=start, n_rows=n_ended, ends=ends)
         return Whole(
             is_inner=~is_leaf,
             first_child=first_child,
@@ -481,18 +465,5 @@ class LevelTree:
             depth=depth,
             score=best[:, split.SCORE].copy().view(np.float64),
             sums=node[:, grow.SUMS :].copy(),
-            rows=rows,
+            rows=replace(self.rows, start=start, n_rows=np.where(is_leaf, n_rows, 0)),
         )
-
-    def _gathered(
-        self, start: HostArray, n_rows: HostArray, depth: HostArray
-    ) -> tuple[Array, Tiles]:
-        """All rows in one list, where leaves at even depths come to the others; and its tiles."""
-        source = np.where(depth == 0, 1, np.where(depth % 2 == 0, 2, 0)).astype(np.uint8)
-        tiles, (where,) = self.launches.cut(start, n_rows, source)
-        if len(self.lists) == 1:
-            return self.lists[0], tiles
-        gathered = self.lists[1]
-        second = self.lists[min(2, len(self.lists) - 1)]
-        self.launches.over_tiles(route.gather, tiles, where, self.lists[0], second, gathered)
-        return gathered, tiles

@@ -26,6 +26,14 @@ def marked(launches: Launches, rows: CudaRows, number: HostArray) -> Array:
     return leaf
 
 
+def _collected(launches: Launches, rows: CudaRows) -> Array:
+    """The rows at all nodes, node by node, with nothing between."""
+    tiles, (ahead,) = launches.cut(rows.start, rows.n_rows, rows.start - begins(rows.n_rows))
+    collected = launches.device.empty(max(1, int(rows.n_rows.sum())), np.int32)
+    launches.over_tiles(route.collect, tiles, ahead, rows.order, collected)
+    return collected
+
+
 class CudaResiduals:
     """What the rows of a tree are off by; see `contract.Residuals`.
 
@@ -44,7 +52,7 @@ class CudaResiduals:
     ) -> None:
         """The rows of a node have its `number`; one `weight` a row, or None for 1."""
         self._launches, self._y, self._raw, self._weight = launches, y, raw, weight
-        self._row = rows.order
+        self._row = _collected(launches, rows)
         self._leaf = marked(launches, rows, number)
         self._n_nodes = int(number.max()) + 1
         has_number = number >= 0

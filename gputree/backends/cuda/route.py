@@ -45,7 +45,7 @@ def routed(
 
     They go to the same places of the other half of the list, where those of no node are.
     """
-    rows = _in_halves(launches, rows)
+    rows = in_halves(launches, rows)
     start, n_rows = rows.start[moves.node], rows.n_rows[moves.node]
     ways = ways_of(moves)
     places = start, np.where(start < rows.half, start + rows.half, start - rows.half)
@@ -75,7 +75,7 @@ def routed(
     return with_children(rows, moves, ways, n_found, places[ways.n_bits % 2])
 
 
-def _in_halves(launches: Launches, rows: CudaRows) -> CudaRows:
+def in_halves(launches: Launches, rows: CudaRows) -> CudaRows:
     """The rows in a list with as much room behind them; this is made once a tree."""
     if rows.half:
         return rows

@@ -204,8 +204,7 @@ def routes() -> Iterator[Case]:
     yield Case(
         "list_tiles", route.list_tiles, TUNING.threads, arrays={"start": "i8", "n_rows": "i8"}
     )
-    arrays = {"source": "u1", "first": "i4", "second": "i4", "gathered": "i4"}
-    yield Case("gather", route.gather, threads, arrays=arrays)
+    yield Case("collect", route.collect, threads, arrays={"ahead": "i8", "collected": "i4"})
     yield Case("fill", route.fill, TUNING.threads, arrays={"out": "i4"})
     yield Case("mark", route.mark, threads)
     yield Case("span", route.span, threads)
