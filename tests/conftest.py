@@ -24,17 +24,12 @@ os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
 from importlib.util import find_spec
 
-import hypothesis
 import pytest
 
 from gputree.backends import registry
 from tests import compiling, thorough
 
 compiling.share()  # before kernels are imported
-
-# Every run tries the same examples, so that a failure can be seen again.
-hypothesis.settings.register_profile("gputree", deadline=None, derandomize=True, max_examples=50)
-hypothesis.settings.load_profile("gputree")
 
 # The simulator of CUDA is too slow for all tests; the contract's and those in `gpu` are enough.
 BACKENDS = ["numpy", "numba", "array_api_strict", "torch"]
@@ -81,6 +76,7 @@ class Skips:
 
 
 def pytest_configure(config):
+    thorough.begin(config)
     for marker in thorough.MARKERS:
         config.addinivalue_line("markers", marker)
     if config.getoption("dist", None) == "load":

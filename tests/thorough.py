@@ -9,11 +9,14 @@ A test may have many cases, of which few tell most. Three marks say which are le
   for parameters that do not interact, and for tests that skip none of their cases.
 
 Every test has a case that runs by default: where none is left, all of them run.
+
+Tests of properties try twice as many examples with `--thorough`, and run again with `only`.
 """
 
 from collections import defaultdict
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 TABLES = Path(__file__).parents[2] / "shared" / "data"
@@ -33,14 +36,34 @@ def add_option(parser):
     )
 
 
+def begin(config):
+    """Load the profile of hypothesis, whose examples are the same in every run."""
+    many = 50 if config.getoption("--thorough") else 25
+    hypothesis.settings.register_profile(
+        "gputree", deadline=None, derandomize=True, max_examples=many
+    )
+    hypothesis.settings.load_profile("gputree")
+
+
+def examples(many):
+    """How many examples a test tries that tries so many with `--thorough`."""
+    return many * hypothesis.settings.default.max_examples // 50
+
+
 def select(config, items):
     """The items that are asked for, and those that are not."""
     further = _further(items, is_whole=not any("::" in arg for arg in config.args))
     asked = config.getoption("--thorough") or ("also" if _names_a_case(config) else None)
     if asked == "also":
         return items, []
+    if asked == "only":
+        further |= {item for item in items if _is_of_examples(item)}
     chosen = [item for item in items if (item in further) == (asked == "only")]
     return chosen, [item for item in items if (item in further) != (asked == "only")]
+
+
+def _is_of_examples(item):
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
 def _names_a_case(config):

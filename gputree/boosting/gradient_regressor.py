@@ -30,8 +30,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        The number of rounds.
+    n_estimators, learning_rate, max_depth, max_leaf_nodes, min_samples_split
+        As in `GradientBoostingClassifier`.
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
         others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
@@ -41,106 +41,41 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         function.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
-    learning_rate : float, default=0.1
-        What the values of leaves are multiplied by.
-    max_depth : int or None, default=6
-        The largest depth of a tree.
-    max_leaf_nodes : int or None, default=None
-        With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
-    min_samples_split : int or float, default=2
-        The least number of rows in a node that is split; a float is a share of all. More than 2
-        takes some more time.
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
         'gamma', functions and where rows have weights.
     min_child_weight : float, default=20.0
         The least hessian of the loss in a leaf: its weight, so its number of rows where they have
         none, but for 'poisson', 'gamma' and functions.
-    min_split_gain : float, default=0.0
-        What a split must at least lower the loss by, times 2.
-    min_impurity_decrease : float, default=0.0
-        The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
-        split must at least lower their mean loss by, times 2.
+    min_split_gain, min_impurity_decrease
+        As in `GradientBoostingClassifier`.
     l2_regularization : float, default=1.0
         Added to the hessian of each leaf, which makes its value smaller. Leaves of
         'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
-    subsample : float, default=1.0
-        The chance of a row to take part in a round.
-    oob_score : bool, default=False
-        Whether to note the loss of the rows that each round leaves out, for `oob_scores_` and
-        `oob_improvement_`. It takes a look at all predictions a round.
-    colsample_bytree : float, default=1.0
-        The share of the features that a tree may test.
-    max_features : int, float, 'sqrt', 'log2' or None, default=None
-        The number of features to try at each node.
-    monotonic_cst : array-like of int, dict of name and int, or None, default=None
-        1 where predictions may only rise with a feature, -1 where they may only fall. Trees are
-        searched on the host then, which takes longer.
-    interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
-        Which features may be tested on one path from a root to a leaf.
+    subsample, oob_score, colsample_bytree, max_features, monotonic_cst, interaction_cst
+        As in `GradientBoostingClassifier`.
     init : estimator, 'zero' or None, default=None
         What predictions begin with: the best constant, 0, or the predictions of an estimator that
         is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
         neither exported nor explained, which tell of trees alone.
-    early_stopping : bool or 'auto', default=False
-        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
-        a part of the rows that is held out. 'auto' stops where there are more than 10,000 rows, or
-        others are given.
-    keep_best : bool, default=True
-        Whether early stopping keeps the rounds up to the best one only; otherwise all that were
-        made are kept, as in scikit-learn.
-    scoring : 'loss', str, function or None, default='loss'
-        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
-        of model, X and y of which more is better, or None for what `score` says.
+    early_stopping, keep_best, scoring, n_iter_no_change, tol
+        As in `GradientBoostingClassifier`.
     validation_fraction : float or None, default=0.1
         The share of the rows that early stopping holds out; None looks at the rows that trees see.
-    n_iter_no_change : int, default=10
-        How many rounds without a smaller loss, or a higher score, end a fit.
-    tol : float, default=1e-7
-        What a loss or score must change by to count.
-    categorical_features : 'from_dtype', None, or array-like of bool, int or str
-        Which columns hold categories, as in scikit-learn's HistGradientBoosting.
-    min_samples_category : int or 'auto', default='auto'
-        The fewest rows that a category must have in a node to be told from others there, where
-        categories are divided into two groups; those with fewer are one together, and categories
-        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
-        categories, and for one in others.
-    missing : {'direction', 'category'}, default='direction'
-        Missing values go to the side that lowers the loss more, or are a category of their own.
+    categorical_features, min_samples_category, missing, max_bins, warm_start, random_state, verbose
+        As in `GradientBoostingClassifier`.
     unknown_category : {'missing', 'error'}, default='missing'
         What becomes of categories that were not seen at fit, as in `DecisionTreeRegressor`.
-    max_bins : int, default=255
-        The most bins a feature is cut into.
-    warm_start : bool, default=False
-        Whether to add rounds to the model that is there.
-    random_state : int, RandomState or None, default=None
-        The seed of the samples.
-    verbose : int, default=0
-        1 prints a table of rounds with the loss of the rows that they see, what it fell by out of
-        bag where rows are left out, and the time left, more seldom the more rounds there are; 2
-        prints every round. Where the loss is a function, a line tells how far the fit has come.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeRegressor`.
 
     Attributes
     ----------
-    n_iter_ : int
-        The number of rounds.
-    init_ : estimator or None
-        The fitted `init`, where it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
         The trees, made when asked for.
-    feature_importances_ : ndarray of shape (n_features,)
-        The share of each feature in what all splits gained.
-    validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, or what `scoring` says of them, where there
-        are such rows.
-    oob_scores_, oob_improvement_ : ndarray of shape (n_rounds,), oob_score_ : float
-        With `oob_score`, the mean loss of the rows that each round has left out, what it has
-        fallen by since the round before, and the last of these losses. A round that leaves out
-        none has NaN, and rounds of an earlier fit that noted nothing have 0.
-    fit_report_ : FitReport
-        Where the fit ran and why, seconds a phase, rows, peak bytes.
+    n_iter_, init_, feature_importances_, validation_score_, oob_scores_, oob_improvement_, \
+oob_score_, fit_report_
+        As in `GradientBoostingClassifier`.
     n_features_in_, feature_names_in_, missing_, backend_, device_
         As in `DecisionTreeRegressor`.
 

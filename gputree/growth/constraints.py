@@ -6,7 +6,7 @@ with steps, which are chosen as large as the bounds allow; other trees with mean
 split of such a feature whose means are out of bounds is not made.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -91,55 +91,44 @@ class NodeConstraints:
         sums: HostArray,
     ) -> Splits:
         """The best thresholds of some nodes."""
-        n_nodes, n_features = len(nodes), len(bins.features)
-        allowed = self.allowed(nodes)
-        may = np.ones((n_nodes, n_features), bool) if allowed is None else allowed
+        allowed, at = self.allowed(nodes), np.arange(len(nodes))
+        may = np.ones((len(nodes), len(bins.features)), bool) if allowed is None else allowed
         if search.is_ordered is not None:
             may = may & search.is_ordered
-        found = [
-            self._of_feature(backend, hist, bins, search, nodes, sums, feature)
-            for feature in range(n_features)
-        ]
-        score = np.where(may, np.stack([each.score for each in found], axis=1), NO_SPLIT)
-        score = among_drawn(score, search)
-        feature, at = first_best(score), np.arange(n_nodes)
-
-        def picked(name: str) -> HostArray:
-            return np.stack([getattr(each, name) for each in found], axis=1)[at, feature]
-
-        return Splits(
-            score=score[at, feature],
-            feature=feature.astype(FEATURE),
-            code=picked("code"),
-            next_code=picked("next_code"),
-            missing_slot=picked("missing_slot"),
-            left=picked("left"),
-        )
+        every = []
+        for number, feature in enumerate(bins.features):
+            cells = backend.cells(hist, at, np.full(len(nodes), number))
+            cells = cells.reshape(len(nodes), int(bins.n_codes[number]), -1)
+            known, missing = cells[:, : feature.n_values], cells[:, feature.n_values :].sum(axis=1)
+            every.append(self._of_feature(number, known, missing, search, nodes, sums))
+        found = {
+            field.name: np.stack([getattr(each, field.name) for each in every], axis=1)
+            for field in fields(Splits)
+        }
+        found["score"] = among_drawn(np.where(may, found["score"], NO_SPLIT), search)
+        best = first_best(found["score"])
+        return Splits(**{name: values[at, best] for name, values in found.items()})
 
     def _of_feature(
         self,
-        backend: Backend,
-        hist: Hist,
-        bins: Bins,
+        feature: int,
+        known: HostArray,
+        missing: HostArray,
         search: Search,
         nodes: HostArray,
         sums: HostArray,
-        feature: int,
     ) -> Splits:
+        """The best thresholds of a feature, from sums of (nodes, codes, channels)."""
         n_nodes, channels = len(nodes), self.channels
-        n_codes, n_values = int(bins.n_codes[feature]), int(bins.n_values[feature])
-        at = np.arange(n_nodes)
-        cells = backend.cells(hist, at, np.full(n_nodes, feature)).reshape(n_nodes, n_codes, -1)
-        missing = cells[:, n_values:].sum(axis=1)
-        running = np.cumsum(cells[:, :n_values], axis=1)
-        is_here = channels.weight_of(cells[:, :n_values]) > 0
+        is_here = channels.weight_of(known) > 0
         has_missing = channels.weight_of(missing) > 0
         # Candidates come code by code, and for each with missing values right, then left.
+        running = np.cumsum(known, axis=1)
         left = np.stack([running, running + missing[:, None]], axis=2)
         may = np.stack([is_here, is_here & has_missing[:, None]], axis=2)
         score = self._scores(left, sums, nodes, search, int(self.constraints.monotone[feature]))
         score = np.where(may, score, NO_SPLIT).reshape(n_nodes, -1)
-        best = first_best(score)
+        at, best = np.arange(n_nodes), first_best(score)
         code, side = best // 2, best % 2
         own = left[at, code, side]
         return Splits(

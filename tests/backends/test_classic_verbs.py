@@ -135,7 +135,7 @@ def all_cells(backend, hist, n_nodes):
 # Rates.
 
 
-@pytest.mark.quick("numba", "any-900", "any-5-two classes", "-900-three weighted classes")
+@pytest.mark.cover(*COMPILED)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_rows", [900, 5])
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from gputree.data.number_line import Buckets, bucket_of
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MAX_BINS
 from gputree.kernels.buckets import BUCKETS, PAGE, ordered_fine_bucket
+from tests.thorough import examples
 
 NUMPY = registry.choose(backend="numpy").backend
 NAN, INF = np.nan, np.inf
@@ -175,7 +176,7 @@ def test_a_heavy_value_takes_several_quantiles_and_gets_one_cut():
     assert cuts([1, 2, 9, 9, 9, 9, 9, 9], 2) == []  # half is reached at the largest value
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(columns, st.integers(2, 12))
 @example(values=[float(k) for k in range(300)], max_bins=256)
 @example(values=[float(k) for k in range(300)], max_bins=7)
@@ -184,7 +185,7 @@ def test_cuts_are_those_of_the_slow_definition(values, max_bins):
     assert cuts(values, max_bins) == slow_cuts(values, max_bins)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), columns, st.integers(2, 12))
 def test_weighted_cuts_are_those_of_the_slow_definition(data, values, max_bins):
     weights = st.lists(st.integers(0, 7), min_size=len(values), max_size=len(values))
@@ -497,7 +498,7 @@ def weighted_columns(draw):
     return np.append(values, 1.0), None if weight is None else np.array([*weight, 1])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(column=weighted_columns(), max_bins=st.integers(2, 12))
 @example(column=(np.array([*ONE_BUCKET, NAN]), None), max_bins=12)
 @example(column=(np.array([*ONE_BUCKET, NAN]), np.arange(41)), max_bins=7)

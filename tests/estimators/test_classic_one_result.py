@@ -14,6 +14,7 @@ from gputree import (
     DecisionTreeRegressor,
     ID3Classifier,
 )
+from tests.thorough import examples
 
 CATEGORIES = [f"category {i}" for i in range(40)]
 
@@ -179,7 +180,7 @@ def test_five_thousand_categories(backend):
 column = st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=8, max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     columns=st.lists(column, min_size=1, max_size=3),
     numbers=st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=8, max_size=8),

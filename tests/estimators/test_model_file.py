@@ -24,6 +24,7 @@ from gputree import (
 from gputree.tree import store
 from gputree.tree.plain import to_plain
 from gputree.tree.tree import Tree
+from tests.thorough import examples
 
 pd = pytest.importorskip("pandas")
 
@@ -518,7 +519,7 @@ cell = st.tuples(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(cell, min_size=1, max_size=4))
 def test_a_file_with_other_numbers_is_refused_or_predicts(tmp_path_factory, cells):
     path = tmp_path_factory.mktemp("fuzz") / "model"
@@ -547,7 +548,7 @@ category_cell = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(category_cell, min_size=1, max_size=3), st.sampled_from(["surrogate", "fractional"])
 )

@@ -16,6 +16,7 @@ from gputree import (
     DecisionTreeRegressor,
 )
 from gputree.tree import store
+from tests.thorough import examples
 
 BACKENDS = ["numba", "array_api_strict", "torch"]  # NumPy is what they are compared with
 EVERY_BUDGET = [1, 60_000, 2**45]
@@ -319,7 +320,7 @@ def outcome(model, X, y, weight, **where):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problem=problems())
 def test_odd_tables_give_one_result_on_every_array_library(backend, problem):
     pytest.importorskip(backend)
@@ -327,7 +328,7 @@ def test_odd_tables_give_one_result_on_every_array_library(backend, problem):
     assert outcome(*problem, backend=backend, histogram_budget=1) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problems(), st.integers(0, 9))
 def test_odd_tables_give_one_result_for_any_order_of_rows_and_budget(problem, seed):
     model, X, y, weight = problem
@@ -342,7 +343,7 @@ def test_odd_tables_give_one_result_for_any_order_of_rows_and_budget(problem, se
         assert shuffled[0] == expected[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problems())
 def test_every_training_row_of_an_odd_table_is_in_a_leaf_that_counts_it(problem):
     model, X, y, weight = problem

@@ -20,6 +20,7 @@ from gputree.pruning.parts import distributions
 from gputree.tree.check import check_tree
 from gputree.tree.tree import Split, Tree
 from tests.tables import all_slots, with_lists
+from tests.thorough import examples
 
 # The limit of the errors
 
@@ -258,7 +259,7 @@ ESTIMATORS = {
 }
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.integers(0, 10_000),
     st.sampled_from(sorted(ESTIMATORS)),

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 from gputree.errors import ModelFileError
 from gputree.tree import store
 from gputree.tree.plain import DECODERS, MAX_DEPTH, from_plain, to_plain
+from tests.thorough import examples
 
 patient = settings(deadline=None)  # a busy machine is no failure
 
@@ -91,7 +92,7 @@ def told(value):
 # ------------------------------------------------------------------------------ round trips
 
 
-@settings(patient, max_examples=400)
+@settings(patient, max_examples=examples(400))
 @given(value)
 def test_a_value_comes_back_with_its_types_and_bits(value):
     plain = to_plain(value)
@@ -360,7 +361,7 @@ def test_a_wide_text_array_without_items_takes_no_memory():
     assert from_plain({"text_array": [2**29 - 1, [0, 3], ""]}).shape == (0, 3)
 
 
-@settings(patient, max_examples=400)
+@settings(patient, max_examples=examples(400))
 @given(json_value)
 def test_no_json_breaks_the_reader(plain):
     try:
@@ -370,7 +371,7 @@ def test_no_json_breaks_the_reader(plain):
     assert to_plain(found) == plain
 
 
-@settings(patient, max_examples=200)
+@settings(patient, max_examples=examples(200))
 @given(value, st.data())
 def test_no_altered_form_breaks_the_reader(value, data):
     altered = list(json.dumps(to_plain(value)))

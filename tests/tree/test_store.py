@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 from gputree.errors import ModelFileError
 from gputree.tree import store
 from tests.fuzz.edits import packed
+from tests.thorough import examples
 
 patient = settings(deadline=None)  # a busy machine is no failure
 HEADER = {"b": [1, -0.0, None, True], "a": {"é": "x"}}
@@ -424,7 +425,7 @@ hostile_row = st.fixed_dictionaries(
 )
 
 
-@settings(patient, max_examples=300)
+@settings(patient, max_examples=examples(300))
 @given(st.lists(hostile_row, max_size=3), st.binary(max_size=64))
 def test_no_description_of_arrays_breaks_the_reader(rows, raw):
     content = {"arrays": rows, "header": {}}
