@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.data.schema import Schema
 from gputree.dtypes import STAY, HostArray
 from gputree.tree.tree import Split, Tree
 
@@ -225,6 +226,23 @@ class Boxes:
         if tree.n_children[node] and not self.n_children[node]:
             lines.append("...")
         return lines
+
+
+def columns_of(
+    tree: Tree, names: Sequence[str], schema: Schema
+) -> tuple[Sequence[str], Sequence[tuple[Any, ...] | None], Sequence[bool]]:
+    """Names, categories, and whether values were missing: of columns, then of combinations."""
+    if tree.directions is None:
+        return names, schema.categories, schema.has_missing
+    every = range(len(tree.directions))
+    known = [label_text(name) for name in names]
+    missing = np.asarray(schema.has_missing)
+    columns = [tree.directions.terms(number)[0] for number in every]
+    return (
+        (*names, *(tree.directions.text(number, known) for number in every)),
+        (*schema.categories, *(None for _ in every)),
+        (*schema.has_missing, *(bool(missing[own].any()) for own in columns)),
+    )
 
 
 def number_text(number: float, decimals: int) -> str:
