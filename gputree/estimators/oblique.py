@@ -1,6 +1,6 @@
 """Trees whose nodes may test a combination of columns."""
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,11 +10,10 @@ from gputree.data.kinds import CategoricalFeatures
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Kind
 from gputree.data.target import Target
-from gputree.dtypes import MISSING_CATEGORY, Array, HostArray
+from gputree.dtypes import MISSING_CATEGORY, HostArray
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.export.plan import NotExportable, Plan
 from gputree.fit.dataset import Dataset
 from gputree.growth.builder import Grown, Start, grow_from
 from gputree.growth.directions import Sought
@@ -49,18 +48,12 @@ class ObliqueTree(TreeEstimator):
             "tree with its combinations is nodes_"
         )
 
-    def to_rules(self, X: Any = None, y: Any = None) -> NoReturn:
-        """Refused: rules have conditions on single columns."""
-        raise TypeError(
-            "rules have conditions on single columns, and nodes of an oblique tree test several at "
-            "once; export_text shows the tree, and DecisionTreeClassifier has rules"
-        )
-
-    def shap_values(self, X: Any, method: str = "path", background: Any = None) -> Array:
-        """Refused: the columns of a combination are known together, or not at all."""
-        raise TypeError(
-            "Shapley values are worked out for nodes that test one column; use "
-            "feature_importances_, or fit DecisionTreeClassifier or DecisionTreeRegressor"
+    @property
+    def expected_value_(self) -> Any:
+        """Not there: Shapley values are of columns that are tested one by one."""
+        raise AttributeError(
+            f"{type(self).__name__} has no expected_value_, because it has no Shapley values: "
+            "columns of a combination are known together, or not at all"
         )
 
     def _sought(self) -> Sought:
@@ -101,12 +94,6 @@ class ObliqueTree(TreeEstimator):
                 "row_shares='validation' divides rows, which are whole in an oblique tree; leave "
                 "it out"
             )
-
-    def _plan(self) -> Plan:
-        raise NotExportable(
-            f"{type(self).__name__} tests combinations of columns, which this format cannot hold "
-            "yet; to_json and save keep the whole model"
-        )
 
 
 def _numbers(dataset: Dataset, column: HostArray) -> HostArray:
@@ -192,7 +179,7 @@ max_features_, backend_, device_
     >>> X = [[x, y] for x in range(6) for y in range(6)]
     >>> kind = ["above" if y > x else "below" for x, y in X]
     >>> DecisionTreeClassifier().fit(X, kind).get_n_leaves()
-    10
+    11
     >>> print(ObliqueTreeClassifier().fit(X, kind).export_text())
     x0 - x1 <= -0.50: class above (15 rows, 100.0%)
     x0 - x1 >  -0.50: class below (21 rows, 100.0%)

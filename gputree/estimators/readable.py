@@ -159,7 +159,9 @@ class Readable(BaseEstimator):
         parameters.whole("decimals", decimals, 0)
         schema = self.schema_
         names = parameters.names("feature_names", feature_names, schema.names, "features")
-        names, categories, has_missing = columns_of(self.nodes_, names, schema)
+        names, categories, has_missing = columns_of(
+            self.nodes_, names, schema.categories, schema.has_missing
+        )
         classes: tuple[str, ...] | None = None
         if hasattr(self, "classes_"):
             classes = parameters.names("class_names", class_names, self.classes_, "classes")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gputree.data.schema import Schema
 from gputree.dtypes import STAY, HostArray
 from gputree.tree.tree import Split, Tree
 
@@ -229,19 +228,22 @@ class Boxes:
 
 
 def columns_of(
-    tree: Tree, names: Sequence[str], schema: Schema
+    tree: Tree,
+    names: Sequence[str],
+    categories: Sequence[tuple[Any, ...] | None],
+    has_missing: Sequence[bool],
 ) -> tuple[Sequence[str], Sequence[tuple[Any, ...] | None], Sequence[bool]]:
     """Names, categories, and whether values were missing: of columns, then of combinations."""
     if tree.directions is None:
-        return names, schema.categories, schema.has_missing
+        return names, categories, has_missing
     every = range(len(tree.directions))
     known = [label_text(name) for name in names]
-    missing = np.asarray(schema.has_missing)
+    missing = np.asarray(has_missing)
     columns = [tree.directions.terms(number)[0] for number in every]
     return (
         (*names, *(tree.directions.text(number, known) for number in every)),
-        (*schema.categories, *(None for _ in every)),
-        (*schema.has_missing, *(bool(missing[own].any()) for own in columns)),
+        (*categories, *(None for _ in every)),
+        (*has_missing, *(bool(missing[own].any()) for own in columns)),
     )
 
 
