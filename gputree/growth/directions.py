@@ -23,6 +23,7 @@ import numpy as np
 from gputree import sampling
 from gputree.data.target import Target
 from gputree.dtypes import TOTAL_BITS, HostArray
+from gputree.formulas import HOST
 from gputree.runs import begins, owners
 
 MOST_TARGETS = 4  # classes of a node, or outputs, that are each fitted: the largest ones
@@ -277,7 +278,8 @@ def readable(
     every = np.arange(len(weight))
     has = (weight != 0.0) & (half > 0.0)
     with np.errstate(all="ignore"):
-        lead = np.where(has, np.abs(weight) * spread, 0.0).argmax(axis=1)
+        # The first of several that vary alike, but for rounding.
+        lead = HOST.trim(np.where(has, np.abs(weight) * spread, 0.0)).argmax(axis=1)
         in_table = np.where(has, weight, 0.0) / np.where(has, half, 1.0)
         ratio = in_table / in_table[every, lead][:, None]
         size = spread * half
