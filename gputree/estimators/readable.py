@@ -158,9 +158,9 @@ class Readable(BaseEstimator):
         parameters.whole("max_depth", max_depth, 0, or_none=True)
         parameters.whole("decimals", decimals, 0)
         schema = self.schema_
-        names = parameters.names("feature_names", feature_names, schema.names, "features")
+        known = parameters.names("feature_names", feature_names, schema.names, "features")
         names, categories, has_missing = columns_of(
-            self.nodes_, names, schema.categories, schema.has_missing
+            self.nodes_, known, schema.categories, schema.has_missing
         )
         classes: tuple[str, ...] | None = None
         if hasattr(self, "classes_"):

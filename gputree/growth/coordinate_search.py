@@ -13,21 +13,26 @@ from gputree.growth.directions import Candidates, NodeRows, readable
 
 # Tangents of the angles of each turn, from 60 to 2 degrees.
 ANGLES = ((1.7, 0.6, 0.25), (1.0, 0.4, 0.12), (0.25, 0.08), (0.12, 0.04))
-MOST_TURNED = 16  # columns towards which a direction is turned: those that vary most with others
+MOST_TURNS = 2 * max(map(len, ANGLES))  # for a column
+MOST_TURNED = 16  # columns towards which a direction is turned: those that tell most
 
 
-def turned(rows: NodeRows, start: HostArray, tangents: tuple[float, ...], most: int) -> Candidates:
-    """Turns of some directions, (nodes, columns), none with more than `most` terms."""
+def turned(
+    rows: NodeRows, start: HostArray, column: HostArray, tangents: tuple[float, ...], most: int
+) -> Candidates:
+    """Some directions, (nodes, columns), turned towards given columns of each node.
+
+    None has more than `most` terms.
+    """
     spread = np.sqrt(rows.variances())
     n_nodes, n_columns = start.shape
     own = _in_spreads(rows, start, spread)
     steps = np.array([sign * each for each in tangents for sign in (1.0, -1.0)])
-    shape = (n_nodes, n_columns, len(steps), n_columns)
-    turn = np.eye(n_columns)[None, :, None, :] * steps[None, None, :, None]
+    turn = np.eye(n_columns)[column][:, :, None, :] * steps[None, None, :, None]
     weight = np.where(has_any(own)[:, None, None], own[:, None, None, :] + turn, 0.0)
-    weight = np.broadcast_to(weight, shape).reshape(-1, n_columns)
+    weight = weight.reshape(-1, n_columns)
     weight = np.where(np.count_nonzero(weight, axis=1)[:, None] <= most, weight, 0.0)
-    return _candidates(rows, weight, spread, n_columns * len(steps))
+    return _candidates(rows, weight, spread, column.shape[1] * len(steps))
 
 
 def shortened(rows: NodeRows, start: HostArray) -> Candidates:
@@ -41,6 +46,7 @@ def shortened(rows: NodeRows, start: HostArray) -> Candidates:
 
 
 def has_any(weight: HostArray) -> HostArray:
+    """Which nodes have a direction to begin from, (nodes, 1)."""
     return np.asarray((weight != 0.0).any(axis=1, keepdims=True))
 
 

@@ -79,6 +79,11 @@ class NodeRows:
         self.whole = self.added(weight[None])[0]
         self.values, self.half = self.measured(values)
 
+    def parts(self) -> Iterator[slice]:
+        """The rows of each node."""
+        for first, n in zip(self.begin.tolist(), self.n_rows.tolist(), strict=True):
+            yield slice(first, first + n)
+
     def added(self, terms: HostArray) -> HostArray:
         """Sums over the rows of each node, (columns, nodes), of whole numbers."""
         return np.add.reduceat(terms, self.begin, axis=1)
@@ -166,6 +171,19 @@ def _fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
     return Candidates(columns, weights, np.tile(sizes, n_fits))
 
 
+def telling(rows: NodeRows, target: Target, row: HostArray, most: int) -> HostArray:
+    """The columns that tell most of the target by themselves, (nodes, columns), ascending."""
+    n_columns, n_nodes = len(rows.values), len(rows.n_rows)
+    if n_columns <= most:
+        return np.tile(np.arange(n_columns), (n_nodes, 1))
+    answers = _answers(rows, target, row)
+    found = np.empty((n_nodes, most), np.int64)
+    for node, own in enumerate(rows.parts()):
+        whole = float(rows.whole[node])
+        found[node] = _telling(rows.values[:, own], answers[:, own], rows.weight[own], whole, most)
+    return found
+
+
 def _covariances(rows: NodeRows, answers: HostArray) -> tuple[HostArray, HostArray]:
     """The columns of the fits of each node, and covariances of these and of the answers.
 
@@ -175,8 +193,7 @@ def _covariances(rows: NodeRows, answers: HostArray) -> tuple[HostArray, HostArr
     n_nodes, n = len(rows.n_rows), min(n_columns, MOST_FITTED)
     chosen = np.empty((n_nodes, n), np.int64)
     covariance = np.empty((n_nodes, n + n_fits, n + n_fits))
-    for node, (first, n_rows) in enumerate(zip(rows.begin, rows.n_rows, strict=True)):
-        own = slice(first, first + n_rows)
+    for node, own in enumerate(rows.parts()):
         weight, answer, values = rows.weight[own], answers[:, own], rows.values[:, own]
         whole = float(rows.whole[node])
         chosen[node] = np.arange(n)

@@ -107,7 +107,8 @@ def finish_boosted(found: Boosted, bins: Bins, exponent: int) -> list[Tree]:
     end = np.cumsum(each).tolist()
     parts = zip([0, *end[:-1]], end, strict=True)
     return [
-        Tree(**{name: array[first:last] for name, array in arrays.items()}) for first, last in parts
+        Tree(**{name: array[first:last] for name, array in arrays.items()}, directions=None)
+        for first, last in parts
     ]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from gputree.backends.contract import NO_SPLIT, Backend, Moves, Rows, Search
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
-from gputree.growth.coordinate_search import ANGLES, shortened, turned
-from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates
+from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
+from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates, telling
 from gputree.growth.draft import NOT_LISTED, NOT_SUMMED, Draft
 from gputree.growth.trial import AT_ONCE, Best, Better, Trial
 from gputree.runs import begins, owners, pieces, spread_out
@@ -51,9 +51,11 @@ class Oblique:
         """Note combinations in the draft for those of the nodes that are better divided by one."""
         if len(self.column) < 2:
             return
-        n_rows = draft.n_rows(nodes)
-        a_row = 8 * ARRAYS_A_CELL * (len(self.column) + AT_ONCE)
-        for some in pieces(n_rows * a_row, max(self.budget // 4, 1)):
+        cell = 8 * ARRAYS_A_CELL
+        a_row = cell * (len(self.column) + AT_ONCE)
+        most = max(self.sought.n_projections, MOST_TURNED * MOST_TURNS)
+        a_node = cell * len(self.column) * most
+        for some in pieces(draft.n_rows(nodes) * a_row + a_node, max(self.budget // 4, 1)):
             self._seek(rows, draft, nodes[some], search)
 
     def route(self, rows: Rows, draft: Draft, moves: Moves) -> Rows:
@@ -96,9 +98,11 @@ class Oblique:
         found = candidates(own, self.target, row, draft.key[nodes], self.sought)
         trial.compare(found, best, self.budget)
         if self.sought.directions == "cart-lc":
+            column = telling(own, self.target, row, MOST_TURNED)
             for angle in ANGLES:
                 start = self._starts(draft, nodes, best)
-                trial.compare(turned(own, start, angle, self.sought.most_terms), best, self.budget)
+                turns = turned(own, start, column, angle, self.sought.most_terms)
+                trial.compare(turns, best, self.budget)
             start = self._starts(draft, nodes, best)
             trial.compare(shortened(own, start), best, self.budget)
         for place, each in best.found.items():
