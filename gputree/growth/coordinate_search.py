@@ -25,7 +25,7 @@ def turned(
     None has more than `most` terms.
     """
     spread = np.sqrt(rows.variances())
-    n_nodes, n_columns = start.shape
+    n_columns = start.shape[1]
     own = _in_spreads(rows, start, spread)
     steps = np.array([sign * each for each in tangents for sign in (1.0, -1.0)])
     turn = np.eye(n_columns)[column][:, :, None, :] * steps[None, None, :, None]
