@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
@@ -16,6 +17,7 @@ from gputree import (
     DecisionTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    ObliqueTreeClassifier,
     RandomForestClassifier,
     plot_boundary,
     plot_error_curve,
@@ -68,11 +70,25 @@ def error_curve(figure: Figure) -> None:
     plot_error_curve(model, X, y, label="training rows", ax=ax)
 
 
+def oblique(figure: Figure) -> None:
+    """Watermelons by density and sugar, divided along the axes and across them."""
+    density = [0.697, 0.774, 0.634, 0.608, 0.556, 0.403, 0.481, 0.437]
+    density += [0.666, 0.243, 0.245, 0.343, 0.639, 0.657, 0.360, 0.593, 0.719]
+    sugar = [0.460, 0.376, 0.264, 0.318, 0.215, 0.237, 0.149, 0.211]
+    sugar += [0.091, 0.267, 0.057, 0.099, 0.161, 0.198, 0.370, 0.042, 0.103]
+    X, y = pd.DataFrame({"density": density, "sugar": sugar}), ["good"] * 8 + ["bad"] * 9
+    models = DecisionTreeClassifier(), ObliqueTreeClassifier(directions="cart-lc")
+    for model, ax in zip(models, figure.subplots(1, 2), strict=True):
+        plot_boundary(model.fit(X, y), X, y, resolution=400, ax=ax)
+        ax.set_title(f"{type(model).__name__}, {model.nodes_.n_nodes} nodes")
+
+
 PICTURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
     "tree": (tree, 9.0, 4.2),
     "importance": (importance, 11.0, 3.8),
     "pruning": (pruning, 7.0, 4.0),
     "boundary": (boundary, 11.0, 4.2),
+    "oblique": (oblique, 11.0, 4.2),
     "error-curve": (error_curve, 7.0, 4.0),
 }
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from gputree.estimators.criterion import make_criterion
     from gputree.estimators.model_file import load
+    from gputree.estimators.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
     from gputree.estimators.rule_set import RuleSetClassifier
     from gputree.estimators.show import export_graphviz, export_text
     from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -60,6 +61,8 @@ _PLACES = {
     "GradientBoostingRegressor": "gputree.boosting.gradient_regressor",
     "ID3Classifier": "gputree.estimators.classic",
     "ModelFileError": "gputree.errors",
+    "ObliqueTreeClassifier": "gputree.estimators.oblique",
+    "ObliqueTreeRegressor": "gputree.estimators.oblique",
     "RandomForestClassifier": "gputree.ensembles.forests",
     "RandomForestRegressor": "gputree.ensembles.forests",
     "RuleSetClassifier": "gputree.estimators.rule_set",
@@ -97,6 +100,8 @@ __all__ = [
     "GradientBoostingRegressor",
     "ID3Classifier",
     "ModelFileError",
+    "ObliqueTreeClassifier",
+    "ObliqueTreeRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RuleSetClassifier",

@@ -7,6 +7,7 @@ from gputree.ensembles.bagging import BaggingClassifier, BaggingRegressor
 from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
 from gputree.estimators.classic import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from gputree.estimators.oblique import ObliqueTreeClassifier, ObliqueTreeRegressor
 from gputree.estimators.rule_set import RuleSetClassifier
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -14,6 +15,7 @@ TREES = (
     *(DecisionTreeClassifier, DecisionTreeRegressor),
     *(ID3Classifier, C45Classifier),
     *(CARTClassifier, CARTRegressor),
+    *(ObliqueTreeClassifier, ObliqueTreeRegressor),
 )
 
 ENSEMBLES = (

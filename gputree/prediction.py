@@ -12,13 +12,14 @@ import numpy as np
 
 from gputree.arrays import to_numpy
 from gputree.backends.contract import Backend
-from gputree.data.table import Table
-from gputree.dtypes import TOTAL_BITS, Array, HostArray
+from gputree.data.table import Column, Kind, Table
+from gputree.dtypes import MISSING_CATEGORY, TOTAL_BITS, Array, HostArray
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends, spread, stopping, walk_on
 
 MOST_ENDS = 2**20  # ends of divided rows that are looked at together, more or less
+CELLS_AT_ONCE = 2**22  # of a table with combinations of columns
 FIRST_ROWS = 2**10  # divided rows whose ends are found first, and tell how many to expect
 
 
@@ -108,6 +109,8 @@ class Walked:
 
 def walk_table(backend: Backend, tree: Tree, table: Table, missing: str) -> Walked:
     """Where the rows of a table end."""
+    if tree.directions is not None:
+        return Walked(_by_directions(backend, tree, table))
     node = backend.apply(stopping(tree), table)
     stopped = np.flatnonzero(~tree.is_leaf[node])
     if not stopped.size:
@@ -120,6 +123,43 @@ def walk_table(backend: Backend, tree: Tree, table: Table, missing: str) -> Walk
 
     node[stopped] = walk_on(tree, node[stopped], read)
     return Walked(node)
+
+
+def _by_directions(backend: Backend, tree: Tree, table: Table) -> HostArray:
+    """Where rows end by tests of columns and of combinations, which are worked out on the host.
+
+    Backends walk tables that have the tested columns alone, some rows at a time: a combination of
+    all rows would take as much room as a column.
+    """
+    tested, n_columns = tree.tested.tolist(), table.n_features
+    at_once = max(1, CELLS_AT_ONCE // (len(tested) + 1))
+    nodes = [np.zeros(0, np.int64)]
+    for first in range(0, table.n_rows if tested else 0, at_once):
+        rows = slice(first, min(first + at_once, table.n_rows))
+        columns = [_column(tree, table, rows, at, n_columns) for at in tested]
+        part = Table(tuple(columns), rows.stop - rows.start)
+        nodes.append(backend.apply(tree.on_tested, part))
+    return np.concatenate(nodes) if tested else np.zeros(table.n_rows, np.int64)
+
+
+def _column(tree: Tree, table: Table, rows: slice, number: int, n_columns: int) -> Column:
+    """Some rows of a column of the table, or of a combination of columns."""
+    assert tree.directions is not None
+    if number < n_columns:
+        column = table.columns[number]
+        values = np.ascontiguousarray(to_numpy(column.values[rows]))
+        return Column(column.name, column.kind, values, column.categories)
+    read = partial(numbers, table, rows)
+    return Column("", Kind.NUMERIC, tree.directions.values(number - n_columns, read))
+
+
+def numbers(table: Table, rows: slice, at: int) -> HostArray:
+    """Some rows of a column as numbers; NaN where one is missing."""
+    column = table.columns[at]
+    values = to_numpy(column.values[rows]).astype(np.float64)
+    if column.categories is not None:
+        values[values == MISSING_CATEGORY] = np.nan
+    return values
 
 
 def sum_leaves(

@@ -75,6 +75,9 @@ SINGLE = {
     "multiway": partial(TREE, nominal="multiway"),
     "multiway, category": partial(TREE, nominal="multiway", missing="category"),
     "multiway, fractional": partial(TREE, nominal="multiway", missing="fractional"),
+    "oblique": partial(gputree.ObliqueTreeClassifier),
+    "oblique, cart-lc": partial(gputree.ObliqueTreeClassifier, directions="cart-lc"),
+    "oblique, sparse": partial(gputree.ObliqueTreeClassifier, directions="sparse"),
     "gain ratio": partial(TREE, criterion="gain_ratio"),
     "gain ratio, category": partial(TREE, criterion="gain_ratio", missing="category"),
     "gain ratio, multiway, category": partial(

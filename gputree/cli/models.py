@@ -17,6 +17,7 @@ MODELS: dict[str, tuple[str, str | None]] = {
     "id3": ("ID3Classifier", None),
     "c45": ("C45Classifier", None),
     "cart": ("CARTClassifier", "CARTRegressor"),
+    "oblique": ("ObliqueTreeClassifier", "ObliqueTreeRegressor"),
     "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "extra-trees": ("ExtraTreesClassifier", "ExtraTreesRegressor"),
     "bagging": ("BaggingClassifier", "BaggingRegressor"),

@@ -10,7 +10,7 @@ import numpy as np
 from gputree.cli import cells
 from gputree.cli.models import is_ensemble
 from gputree.cli.output import a
-from gputree.tree.describe import Answers, Branches
+from gputree.tree.describe import Answers, Branches, columns_of
 
 DECIMALS = 4
 
@@ -28,7 +28,9 @@ def sentences(model: Any, X: Any, numbers: list[int]) -> list[str]:
             for number, at in zip(numbers, model.apply(X).tolist(), strict=True)
         ]
     tree, schema = model.nodes_, model.schema_
-    branches = Branches(tree, schema.names, schema.categories, DECIMALS, schema.has_missing)
+    columns = columns_of(tree, schema.names, schema.categories, schema.has_missing)
+    names, categories, has_missing = columns
+    branches = Branches(tree, names, categories, DECIMALS, has_missing)
     classes = [str(label) for label in model.classes_] if hasattr(model, "classes_") else None
     answers = Answers(tree, classes)
     return [
@@ -46,8 +48,11 @@ def _sentence(
     while node:
         parent = int(tree.parent[node])
         slot = node - int(tree.first_child[parent])
-        value = _value(X, row, int(tree.feature[parent]))
-        steps.append(f"{branches.name(parent)} {branches.outcome(parent, slot)} (it is {value})")
+        step = f"{branches.name(parent)} {branches.outcome(parent, slot)}"
+        feature = int(tree.feature[parent])
+        if tree.directions is None or feature < tree.directions.n_columns:
+            step += f" (it is {_value(X, row, feature)})"
+        steps.append(step)
         node = parent
     why = " and ".join(reversed(steps)) or "the tree asks nothing"
     return f"row {number}: {answers.leaf(leaf, DECIMALS)}, because {why}"

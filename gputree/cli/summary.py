@@ -187,8 +187,9 @@ def _tested(tree: Any, X: Any) -> list[HostArray]:
     """The columns of numbers that a tree compares with thresholds."""
     from gputree.tree.tree import Split
 
-    tested = np.unique(tree.feature[tree.kind == Split.THRESHOLD]).tolist()
-    chosen = [X.column(at) for at in tested if cells.type_name(X.column(at)) == "number"]
+    tested = np.unique(tree.feature[tree.kind == Split.THRESHOLD])
+    own = tested[tested < X.num_columns].tolist()  # combinations of columns come after these
+    chosen = [X.column(at) for at in own if cells.type_name(X.column(at)) == "number"]
     return [np.asarray(column.to_numpy(), np.float64) for column in chosen]
 
 

@@ -23,6 +23,11 @@ def stem_of(ensemble: Any, estimator: Any, default: TreeEstimator) -> TreeEstima
             f"estimator={estimator!r:.60} is not a tree of gputree as it is: its class has a `fit` "
             "of its own, which ensembles would not call"
         )
+    if stem.combines_columns:
+        raise TypeError(
+            f"estimator={estimator!r:.60} tests combinations of columns, which trees of ensembles "
+            f"cannot do yet; give for example {type(default).__name__}()"
+        )
     kind = "classifier" if hasattr(default, "predict_proba") else "regressor"
     if hasattr(stem, "predict_proba") != hasattr(default, "predict_proba"):
         raise TypeError(f"estimator={estimator!r:.60} is not a {kind}")

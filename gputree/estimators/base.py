@@ -30,6 +30,8 @@ from gputree.estimators.readable import Readable
 from gputree.estimators.reported import Reported
 from gputree.export.plan import Plan
 from gputree.fit.dataset import Dataset
+from gputree.growth.builder import Grown
+from gputree.growth.choose_loop import grow_tree
 from gputree.growth.constraints import Constraints
 from gputree.growth.ratio import MANY_CATEGORIES, RatioRules
 from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor
@@ -56,6 +58,7 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
 
     _n_trees: int = 1  # that will be grown on the table
     CRITERIA: ClassVar[dict[str, Criterion]]
+    combines_columns: ClassVar[bool] = False  # whether nodes may test several columns at once
 
     # What only some estimators let their users choose.
     splitter: str = "best"
@@ -177,6 +180,12 @@ class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
     ) -> Target:
         """The statistics of rows whose answers have been read."""
         raise NotImplementedError
+
+    def _grow(
+        self, backend: Backend, dataset: Dataset, target: Target, rules: Rules, budget: int
+    ) -> Grown:
+        """A tree on the rows that have a weight in the target."""
+        return grow_tree(backend, dataset.data, dataset.bins, target, rules, budget)
 
     def _leaf_values(self) -> HostArray:
         """What is predicted at each node, (nodes, outputs)."""

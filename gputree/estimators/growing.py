@@ -15,7 +15,7 @@ from gputree.estimators import parameters
 from gputree.fit.dataset import Dataset, read_dataset
 from gputree.fit.fit import Fit
 from gputree.growth.builder import Grown
-from gputree.growth.choose_loop import grow_tree, grow_trees, trees_at_once
+from gputree.growth.choose_loop import grow_trees, trees_at_once
 from gputree.growth.finish import Finish, finish
 from gputree.growth.rules import Rules
 from gputree.tree.tree import Tree
@@ -88,8 +88,7 @@ class Growing(Fit):
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
         rules = self._rules_of(target, seed)
-        data, bins = self.dataset.data, self.dataset.bins
-        grown = grow_tree(self.backend, data, bins, target, rules, self.budget)
+        grown = self._estimator._grow(self.backend, self.dataset, target, rules, self.budget)
         return self._noted(*self._finished([target], [rules], 0, grown))
 
     def _rules_of(self, target: Target, seed: int | None) -> Rules:

@@ -20,6 +20,7 @@ from gputree.kernels.criteria import Criterion
 from gputree.pruning import methods
 from gputree.tree import joined, store
 from gputree.tree.check import LARGEST, check_counts, check_tree
+from gputree.tree.directions import Directions
 from gputree.tree.plain import from_plain, to_plain
 from gputree.tree.tree import Tree
 
@@ -211,6 +212,8 @@ def restore_tree(
     is_classifier = hasattr(estimator, "predict_proba")
     schema = read_schema(header)
     tree = read_tree(arrays, n_categories(schema))
+    if (tree.directions is not None) != estimator.combines_columns:
+        raise ModelFileError("the tree is not of the kind that the file tells")
     estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
@@ -226,9 +229,12 @@ def restore_tree(
 def read_tree(arrays: dict[str, Any], n_categories: Sequence[int | None]) -> Tree:
     """A tree that fits the columns, of which `n_categories` tells."""
     joined.check_types(arrays)
-    tree = Tree(**arrays)
+    own = {name: arrays[name] for name in Tree.DTYPES}
+    combined = [arrays[name] for name in Directions.DTYPES if name in arrays]
+    directions = Directions(len(n_categories), *combined) if combined else None
+    tree = Tree(**own, directions=directions)
     # What is left out a tree makes up; a file leaves nothing out.
-    if any(len(array) != len(getattr(tree, name)) for name, array in arrays.items()):
+    if any(len(array) != len(getattr(tree, name)) for name, array in own.items()):
         raise ModelFileError("the file lacks a part of the tree")
     check_tree(tree, n_categories)
     return tree

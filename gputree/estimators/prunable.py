@@ -107,6 +107,7 @@ class Prunable(BaseEstimator):
         if method is None:
             raise ValueError("give a method of pruning, or the nodes to cut")
         chosen = method_of(method, **options)
+        self._check_method(chosen)
         return self._with(chosen.prune(self._task(chosen, X, y, sample_weight)))
 
     def simplify(self) -> Self:
@@ -173,6 +174,9 @@ class Prunable(BaseEstimator):
     def _checked(self, X: Any) -> Any:
         """X, if it fits the columns of the training."""
         raise NotImplementedError
+
+    def _check_method(self, method: Method) -> None:
+        """Refuse a method by which trees of this kind cannot be pruned."""
 
     def _walker(self, table: Table) -> Walk:
         """How the rows of a table walk from any node of a tree on."""
@@ -311,6 +315,7 @@ class Prunable(BaseEstimator):
         method: Method | None = None
         if self.pruning is not None:
             method = method_of(self.pruning)
+            self._check_method(method)
         elif alpha > 0.0:
             method = CostComplexity(alpha=alpha, risk="impurity")
         has_validation = has_validation or share is not None

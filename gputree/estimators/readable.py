@@ -152,19 +152,22 @@ class Readable(BaseEstimator):
         impurity: bool = False,
     ) -> "Boxes":
         """The tree in words."""
-        from gputree.tree.describe import Answers, Boxes, Branches
+        from gputree.tree.describe import Answers, Boxes, Branches, columns_of
 
         check_is_fitted(self)
         parameters.whole("max_depth", max_depth, 0, or_none=True)
         parameters.whole("decimals", decimals, 0)
         schema = self.schema_
-        names = parameters.names("feature_names", feature_names, schema.names, "features")
+        known = parameters.names("feature_names", feature_names, schema.names, "features")
+        names, categories, has_missing = columns_of(
+            self.nodes_, known, schema.categories, schema.has_missing
+        )
         classes: tuple[str, ...] | None = None
         if hasattr(self, "classes_"):
             classes = parameters.names("class_names", class_names, self.classes_, "classes")
         elif class_names is not None:
             raise ValueError("class_names: a regression has no classes; leave it out")
-        branches = Branches(self.nodes_, names, schema.categories, decimals, schema.has_missing)
+        branches = Branches(self.nodes_, names, categories, decimals, has_missing)
         return Boxes(branches, Answers(self.nodes_, classes), max_depth, impurity)
 
     def _colours(self, filled: bool) -> list[str] | None:

@@ -50,6 +50,12 @@ class Plan:
     classes: HostArray | None = None
 
     def __post_init__(self) -> None:
+        if any(tree.directions is not None for tree in self.trees):
+            raise NotExportable(
+                f"{self.estimator} tests combinations of columns, which no other format holds yet; "
+                "use to_json or save, or fit a tree that tests a column a node, such as "
+                "DecisionTreeClassifier"
+            )
         if self.link == LOGISTIC and self.classes is not None and len(self.classes) != 2:
             raise NotExportable(
                 f"the {self.estimator} has seen one class only, so there is nothing to tell apart; "

@@ -5,7 +5,7 @@ Knows trees and the contract; must not know devices, arrays on devices, or formu
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from gputree.growth.seek import Seeker
 from gputree.growth.unknown import BySurrogates, Learned, Unknown
 from gputree.nodes import tallied_children
 
+# Most trees test a column a node.
+if TYPE_CHECKING:
+    from gputree.growth.oblique import Chosen, Oblique
+
 
 @dataclass(frozen=True)
 class Grown:
@@ -46,6 +50,7 @@ class Grown:
     # (rows,) the last node of each, where rows are of many trees of numbers.
     leaf: HostArray | None = None
     is_split: HostArray | None = None  # (nodes of the draft,) of all trees that have grown together
+    directions: "Chosen | None" = None  # combinations of columns, by the nodes that test them
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,14 @@ def grow_from(
     budget: int,
     unknown: Unknown | None = None,
     fractions: Fractions | None = None,
+    oblique: "Oblique | None" = None,
 ) -> Grown:
-    """Grow one tree from rows at its root, or several from theirs."""
+    """Grow one tree from rows at its root, or several from theirs.
+
+    Nodes may test combinations of columns where something `oblique` looks for them.
+    """
     growth = _Growth(backend, start, bins, rules, budget, unknown or Learned(), fractions)
+    growth.oblique = oblique
     growth.go_on()
     is_split = growth.queue.split_nodes(growth.draft.n_nodes)
     return Grown(
@@ -104,6 +114,7 @@ def grow_from(
         growth.peak_bytes,
         growth.constraints,
         is_split=is_split,
+        directions=None if oblique is None else oblique.chosen,
     )
 
 
@@ -180,6 +191,7 @@ class _Growth:
             constraints=self.constraints,
         )
         self.unknown, self.fractions = unknown, fractions
+        self.oblique: Oblique | None = None
         self.queue = _queue(rules, fractions)
         # Half of the budget is for sums that are kept to derive children's from, half for those at
         # hand: of each node divided two children are searched and one or two tallied.
@@ -202,7 +214,10 @@ class _Growth:
             parts = self.fractions.divide(batch.parts.among(batch.place), moves, self.draft)
             self._search_in_pieces(moves.children, parts)
             return
-        self.rows = self.backend.route(self.rows, moves)
+        if self.oblique is None:
+            self.rows = self.backend.route(self.rows, moves)
+        else:
+            self.rows = self.oblique.route(self.rows, self.draft, moves)
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:
             self.draft.counted[moves.children] = self.backend.count_rows(self.rows, moves.children)
@@ -251,6 +266,8 @@ class _Growth:
         search = self.rules.search(self.draft, wanted, len(self.bins.features))
         found = self.seeker.seek(hist, search, self.draft.sums[wanted], wanted)
         self.draft.note(wanted, found)
+        if self.oblique is not None:
+            self.oblique.seek(self.rows, self.draft, wanted, search)
         keeps = kept <= self.budget // 2 and parts is None  # sums of parts are never derived
         self._enqueue(wanted, n_bytes, hist if keeps else None, parts)
 

@@ -17,6 +17,7 @@ from gputree.growth.surrogates import Surrogates
 from gputree.kernels.criteria import Criterion
 from gputree.runs import first_largest, spread_out
 from gputree.tree.categories import Lists, joined, lists_of
+from gputree.tree.directions import Directions
 from gputree.tree.tree import Split, Tree
 
 # What a tree says of the weight of a node is neither 0 nor infinite.
@@ -106,7 +107,8 @@ def finish_boosted(found: Boosted, bins: Bins, exponent: int) -> list[Tree]:
     end = np.cumsum(each).tolist()
     parts = zip([0, *end[:-1]], end, strict=True)
     return [
-        Tree(**{name: array[first:last] for name, array in arrays.items()}) for first, last in parts
+        Tree(**{name: array[first:last] for name, array in arrays.items()}, directions=None)
+        for first, last in parts
     ]
 
 
@@ -144,11 +146,12 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
     midway = draft.bins.threshold(feature, code, next_code, how.is_at_values)
     drawn = draft.threshold[node[at]]
     threshold[at] = np.where(np.isnan(drawn), midway, drawn)
+    feature, directions = _tests(grown, is_split)
     surrogates, of_surrogates = _surrogates(draft, layout, how)
     start, category, slot = joined(_lists_of(draft, layout, kind), of_surrogates)
     return Tree(
         kind=kind,
-        feature=np.where(is_split, draft.feature[node], -1),
+        feature=feature,
         threshold=threshold,
         missing_slot=_missing_slots(draft, layout, kind, how),
         first_child=layout.first_child,
@@ -162,7 +165,27 @@ def _tree(grown: Grown, how: Finish, value: HostArray, gain: HostArray, spread: 
         category=category,
         category_slot=slot,
         surrogate_category_start=start[len(node) :],
+        directions=directions,
         **surrogates,
+    )
+
+
+def _tests(grown: Grown, is_split: HostArray) -> tuple[HostArray, Directions | None]:
+    """The column that each node tests; combinations follow the columns of the table."""
+    draft, node = grown.draft, grown.layout.node
+    feature = np.where(is_split, draft.feature[node], -1)
+    if grown.directions is None:
+        return feature, None
+    n_columns = len(draft.bins.features)
+    at = [place for place in np.flatnonzero(is_split) if int(node[place]) in grown.directions]
+    feature[at] = n_columns + np.arange(len(at))
+    terms = [grown.directions[int(node[place])] for place in at]
+    none = np.empty(0)
+    return feature, Directions(
+        n_columns,
+        np.array([len(column) for column, _ in terms]),
+        np.concatenate([none, *(column for column, _ in terms)]),
+        np.concatenate([none, *(weight for _, weight in terms)]),
     )
 
 

@@ -38,6 +38,11 @@ def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
+    if isinstance(model, TreeEstimator) and model.combines_columns:
+        raise TypeError(
+            f"a report shows tests of single columns, and {type(model).__name__} has combinations "
+            "of them; use export_text, plot_tree and plot_boundary"
+        )
     table = read_table(checked(model, X), like=model.schema_)
     answers = answers_of(model, X, y, table.n_rows)
     names = model.schema_.names

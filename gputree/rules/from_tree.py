@@ -49,6 +49,11 @@ Path = dict[int, Region]  # by column, in the order in which they are first test
 
 def rules_of(tree: Tree, schema: Schema, classes: HostArray) -> RuleSet:
     """A rule for each leaf that a row can reach, in the order of the tree's text."""
+    if tree.directions is not None:
+        raise TypeError(
+            "rules have conditions on single columns, and nodes of this tree test combinations of "
+            "them; export_text shows the tree, and DecisionTreeClassifier has rules"
+        )
     # Rows that were divided among children are counted by their parts.
     is_unweighted = tree.weight[0] == tree.n_rows[0]
     n_rows = tree.weight if is_unweighted else tree.n_rows

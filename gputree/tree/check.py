@@ -4,13 +4,13 @@ Knows the arrays of a tree; must not know where they came from, nor what the tre
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 
 from gputree.dtypes import STAY, HostArray
 from gputree.runs import begins, owners, spread_out
 from gputree.tree.categories import lists_of
+from gputree.tree.directions import Directions
 from gputree.tree.store import damaged
 from gputree.tree.tree import Split, Tree
 
@@ -29,6 +29,10 @@ def check_tree(tree: Tree, n_categories: Sequence[int | None]) -> None:
     """
     n_entries = np.array([-1 if n is None else n + 1 for n in n_categories], np.int64)
     check_shapes(tree)
+    if tree.directions is not None:
+        check_directions(tree.directions, n_entries)
+        n_entries = np.append(n_entries, np.full(len(tree.directions), -1))
+        check_numbered(tree, tree.directions)
     check_kinds(tree, n_entries)
     check_numbering(tree)
     check_surrogates(tree, n_entries)
@@ -37,18 +41,40 @@ def check_tree(tree: Tree, n_categories: Sequence[int | None]) -> None:
 
 
 def check_shapes(tree: Tree) -> None:
-    for field in fields(tree):
-        shape = getattr(tree, field.name).shape
-        n_dimensions = 2 if field.name == "value" else 1
+    for name in Tree.DTYPES:
+        shape = getattr(tree, name).shape
+        n_dimensions = 2 if name == "value" else 1
         if len(shape) != n_dimensions:
-            raise damaged(f"array {field.name!r} has {len(shape)} dimensions, not {n_dimensions}")
-    names = [field.name for field in fields(tree)]
+            raise damaged(f"array {name!r} has {len(shape)} dimensions, not {n_dimensions}")
+    names = list(Tree.DTYPES)
     _check_lengths(tree, [name for name in names if name not in Tree.OTHERS], "a tree")
     _check_lengths(tree, [name for name in names if name.startswith("surrogate_")], "surrogates")
     if not tree.n_nodes:
         raise damaged("a tree has no nodes")
     if not tree.value.shape[1]:
         raise damaged("the nodes of a tree have no value")
+
+
+def check_directions(directions: Directions, n_entries: HostArray) -> None:
+    """Raise ModelFileError unless combinations are of columns that hold numbers."""
+    n, column = directions.n_terms.astype(np.int64), directions.column
+    refuse(n < 2, "has fewer than two terms", "combination")
+    if not len(column) == len(directions.weight) == int(n.sum()):
+        raise damaged("the combinations of a tree have other than the terms that they count")
+    is_known = (column >= 0) & (column < len(n_entries))
+    is_known[is_known] = n_entries[column[is_known]] < 0
+    refuse(~is_known, "is of no column of numbers", "term")
+    same = owners(n)[1:] == owners(n)[:-1]
+    refuse(same & (column[1:] <= column[:-1]), "is not followed by a later column", "term")
+    is_weight = np.isfinite(directions.weight) & (directions.weight != 0.0)
+    refuse(~is_weight, "has no weight", "term")
+
+
+def check_numbered(tree: Tree, directions: Directions) -> None:
+    """Combinations are numbered in the order of the nodes that test them, each by one node."""
+    tested = tree.feature[tree.feature >= directions.n_columns]
+    if not np.array_equal(tested, directions.n_columns + np.arange(len(directions))):
+        raise damaged("the combinations of a tree are not in the order of its nodes")
 
 
 def _check_lengths(tree: Tree, names: Sequence[str], whose: str) -> None:

@@ -227,6 +227,26 @@ class Boxes:
         return lines
 
 
+def columns_of(
+    tree: Tree,
+    names: Sequence[str],
+    categories: Sequence[tuple[Any, ...] | None],
+    has_missing: Sequence[bool],
+) -> tuple[Sequence[str], Sequence[tuple[Any, ...] | None], Sequence[bool]]:
+    """Names, categories, and whether values were missing: of columns, then of combinations."""
+    if tree.directions is None:
+        return names, categories, has_missing
+    every = range(len(tree.directions))
+    known = [label_text(name) for name in names]
+    missing = np.asarray(has_missing)
+    columns = [tree.directions.terms(number)[0] for number in every]
+    return (
+        (*names, *(tree.directions.text(number, known) for number in every)),
+        (*categories, *(None for _ in every)),
+        (*has_missing, *(bool(missing[own].any()) for own in columns)),
+    )
+
+
 def number_text(number: float, decimals: int) -> str:
     """A number with so many decimals, or in scientific notation where that would mislead."""
     if number != 0 and not 10.0**-decimals <= abs(number) < 1e15:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
+from gputree.tree.directions import Directions
 from gputree.tree.tree import Tree
 
 # What arrays of version 1 are called since; JSON of that version is read by these names, too.
@@ -25,26 +26,29 @@ LENGTHS = {
     "tree_columns": "columns",
     "tree_levels": "level_slot",
 }
-NAMES = {*Tree.DTYPES, *FIRST_NAMES, "columns", *LENGTHS}
+NAMES = {*Tree.DTYPES, *Directions.DTYPES, *FIRST_NAMES, "columns", *LENGTHS}
 COLUMNS = "<i8"  # the type of `columns`, which a tree has that was grown on some columns
 
 
 def dtype_of(name: str) -> str:
     """What an array of a tree consists of."""
+    if name in Directions.DTYPES:
+        return Directions.DTYPES[name]
     return COLUMNS if name == "columns" else Tree.DTYPES[FIRST_NAMES.get(name, name)]
 
 
 def arrays_of(tree: Tree) -> dict[str, HostArray]:
     """The arrays of a tree by their names."""
-    return {name: getattr(tree, name) for name in Tree.DTYPES}
+    own = {name: getattr(tree, name) for name in Tree.DTYPES}
+    return own if tree.directions is None else own | tree.directions.arrays()
 
 
 def check_types(arrays: Mapping[str, HostArray]) -> None:
     """Refuse arrays that are not those of a tree, or not of their types."""
-    if set(arrays) != set(Tree.DTYPES):
+    if set(arrays) not in (set(Tree.DTYPES), {*Tree.DTYPES, *Directions.DTYPES}):
         raise ModelFileError("the file does not hold the arrays of a tree")
     for name, array in arrays.items():
-        dtype, n_dimensions = Tree.DTYPES[name], 2 if name == "value" else 1
+        dtype, n_dimensions = dtype_of(name), 2 if name == "value" else 1
         if array.dtype != np.dtype(dtype):
             raise ModelFileError(f"array {name!r} has dtype {array.dtype}, not {dtype}")
         if array.ndim != n_dimensions:

@@ -9,6 +9,7 @@ import numpy as np
 from gputree.dtypes import HostArray
 from gputree.runs import begins, spread_out
 from gputree.tree.categories import taken
+from gputree.tree.directions import Directions
 from gputree.tree.tree import Split, Tree
 
 # What a node has whatever its shape; a caller may bring other values.
@@ -47,11 +48,12 @@ def reshaped(tree: Tree, node: HostArray, is_leaf: HostArray, **statistics: Host
         tree.category,
         tree.category_slot,
     )
+    feature, directions = _renumbered(tree, np.where(is_inner, tree.feature[node], -1))
     own = {name: getattr(tree, name)[node] for name in STATISTICS} | statistics
     own["gain"] = np.where(is_inner, own["gain"], 0.0)
     return Tree(
         kind=np.where(is_inner, tree.kind[node], Split.LEAF),
-        feature=np.where(is_inner, tree.feature[node], -1),
+        feature=feature,
         threshold=np.where(is_inner, tree.threshold[node], np.nan),
         missing_slot=np.where(is_inner, tree.missing_slot[node], 0),
         first_child=first_child,
@@ -65,8 +67,21 @@ def reshaped(tree: Tree, node: HostArray, is_leaf: HostArray, **statistics: Host
         surrogate_slot=tree.surrogate_slot[surrogate],
         surrogate_category_start=start[len(node) :],
         surrogate_agreement=tree.surrogate_agreement[surrogate],
+        directions=directions,
         **own,
     )
+
+
+def _renumbered(tree: Tree, feature: HostArray) -> tuple[HostArray, Directions | None]:
+    """What nodes test, with combinations numbered in their order; only those that are tested."""
+    if tree.directions is None:
+        return feature, None
+    first = tree.directions.n_columns
+    at = np.flatnonzero(feature >= first)
+    kept = tree.directions.take(feature[at] - first)
+    feature = feature.copy()
+    feature[at] = first + np.arange(len(at))
+    return feature, kept
 
 
 def summed_up(tree: Tree, at_ends: HostArray) -> HostArray:

@@ -4,7 +4,7 @@ Nodes are numbered breadth-first: the root is 0, the children of a node are cons
 children of earlier nodes come first. So equal trees have equal arrays. Knows no estimators.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 
 from gputree.dtypes import HostArray
 from gputree.tree.categories import table_of
+from gputree.tree.directions import Directions
 from gputree.tree.familiar import FamiliarTree
 
 
@@ -83,6 +84,8 @@ class Tree:
     surrogate_category_start: HostArray = field(default_factory=nothing)
     # (surrogates,) share that goes the same way
     surrogate_agreement: HostArray = field(default_factory=nothing)
+    # Combinations of columns that nodes test as further columns; None where trees have none.
+    directions: Directions | None = None
 
     DTYPES: ClassVar[dict[str, str]] = {
         "kind": "<u1",
@@ -126,13 +129,13 @@ class Tree:
         ):
             if not np.size(getattr(self, name)):
                 object.__setattr__(self, name, default)
-        for each in fields(self):
-            array, dtype = np.asarray(getattr(self, each.name)), self.DTYPES[each.name]
+        for name, dtype in self.DTYPES.items():
+            array = np.asarray(getattr(self, name))
             if array.dtype != dtype or not array.flags.c_contiguous or _may_change(array):
                 array = _read_only(np.array(array, dtype=dtype, order="C"))
-            object.__setattr__(self, each.name, array)
+            object.__setattr__(self, name, array)
 
-    def __reduce__(self) -> tuple[type["Tree"], tuple[HostArray, ...]]:
+    def __reduce__(self) -> tuple[type["Tree"], tuple[HostArray | Directions | None, ...]]:
         """Pickles and copies go through the constructor, which makes arrays read-only again."""
         return Tree, tuple(getattr(self, each.name) for each in fields(self))
 
@@ -150,6 +153,12 @@ class Tree:
     def tested(self) -> HostArray:
         """The features that nodes test, ascending."""
         return _read_only(np.unique(self.feature[~self.is_leaf]))
+
+    @cached_property
+    def on_tested(self) -> "Tree":
+        """The same tree on tables that only have the columns that it tests."""
+        feature = np.where(self.is_leaf, -1, np.searchsorted(self.tested, self.feature))
+        return replace(self, feature=feature, directions=None)
 
     @cached_property
     def largest(self) -> HostArray:
@@ -233,4 +242,11 @@ class Tree:
             np.ldexp(each[inner], -np.frexp(each.max())[1]) for each in (self.weight, self.gain)
         )
         total = np.bincount(self.feature[inner], weight * gain, minlength=n_features)
+        if self.directions is not None:
+            # Columns of a combination have an equal share in what it gains.
+            share = total[n_features:] / self.directions.n_terms
+            own = np.repeat(share, self.directions.n_terms)
+            total = total[:n_features] + np.bincount(
+                self.directions.column, own, minlength=n_features
+            )
         return total / total.sum() if total.sum() > 0 else total

@@ -87,6 +87,8 @@ def _add_tree(mark, tree):
         mark.update(tree.slots(node, 10**6).tobytes())
     for at in np.flatnonzero(tree.surrogate_category_start >= 0).tolist():
         mark.update(tree.surrogate_slots(at, 10**6).tobytes())
+    for array in () if tree.directions is None else tree.directions.arrays().values():
+        mark.update(array.tobytes())
 
 
 def main():

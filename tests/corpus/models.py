@@ -111,6 +111,13 @@ def all_models() -> dict[str, tuple[Any, str]]:
         "c45": (gputree.C45Classifier(**options), "three"),
         "cart": (gputree.CARTClassifier(**options, random_state=0), "three"),
         "cart numbers": (gputree.CARTRegressor(surrogate_style="rpart", **options), "number"),
+        "oblique": (gputree.ObliqueTreeClassifier(max_depth=4, **CATEGORIES), "three"),
+        "oblique numbers": (
+            gputree.ObliqueTreeRegressor(
+                directions="sparse", random_state=1, max_depth=4, **CATEGORIES
+            ),
+            "number",
+        ),
         "rules": (gputree.RuleSetClassifier(gputree.C45Classifier(**options)), "three"),
         "bagging c45": (
             few(gputree.BaggingClassifier, gputree.C45Classifier(**options)),

@@ -14,6 +14,8 @@ from gputree import (
     Dataset,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
 )
 from gputree.tree import store
 from tests.thorough import examples
@@ -42,7 +44,7 @@ class Case:
         X[:, 5] = X[:, 0]  # ties everywhere
         signal = X[:, 0] * X[:, 1] - X[:, 2] ** 2 / 2
         y = np.digitize(signal + rng.normal(size=n_rows), [0.0, 4.0])
-        if self.kind is DecisionTreeRegressor:
+        if issubclass(self.kind, DecisionTreeRegressor):
             y = signal[:, None] + rng.normal(size=(n_rows, self.n_outputs))
             y = y[:, 0] if self.n_outputs == 1 else y * [1.0, 1e4]
             if self.params.get("criterion") == "poisson":
@@ -121,6 +123,15 @@ CASES = {
         CARTClassifier, params={"criterion": "twoing", "pruning": None}, has_missing=True
     ),
     "c45": Case(C45Classifier, params=CATEGORIES, has_missing=True, is_weighted=True, n_values=12),
+    "oblique": Case(ObliqueTreeClassifier, has_missing=True, is_weighted=True),
+    "oblique, cart-lc": Case(
+        ObliqueTreeClassifier, params={**CATEGORIES, "directions": "cart-lc", "max_depth": 4}
+    ),
+    "oblique, sparse": Case(
+        ObliqueTreeRegressor,
+        params={"directions": "sparse", "max_leaf_nodes": 12, "random_state": 2},
+        n_outputs=2,
+    ),
     "outputs-weights": regression(n_outputs=2, is_weighted=True, params={"max_depth": 5}),
 }
 

@@ -24,6 +24,8 @@ from gputree import (
     CARTRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
 )
 
 IRIS = load_iris(return_X_y=True)
@@ -59,6 +61,7 @@ def expected_to_fail(estimator):
         *(DecisionTreeClassifier(), DecisionTreeRegressor()),
         *(C45Classifier(), CARTClassifier(), CARTRegressor()),
         DecisionTreeClassifier(missing="fractional", nominal="multiway"),
+        *(ObliqueTreeClassifier(), ObliqueTreeRegressor()),
     ],
     expected_failed_checks=expected_to_fail,
 )

@@ -36,6 +36,15 @@ NUMBERS = {"criterion": ["squared_error", "friedman_mse", "poisson"]}
 PRUNED = {
     "pruning": [None, None, "pessimistic", "error_based", "minimum_error", "pre"],
 }
+OBLIQUE = {
+    "directions": ["lda", "cart-lc", "sparse"],
+    "max_terms": [8, 2, 3],
+    "max_projections": [32, 1, 4],
+    "projection_density": [3.0, 0.5, 9.0],
+    "term_cost": [0.05, 0.0, 1.0],
+    "max_leaf_nodes": [None, None, 2, 4, 9],
+    "ccp_alpha": [0.0, 0.0, 0.01],
+}
 TREES = {
     "n_estimators": [1, 2, 3],
     "bootstrap": [True, False],
@@ -87,6 +96,8 @@ SPACE = {
         "class_weight": [None, "balanced"],
     },
     "ID3Classifier": {"max_depth": [None, 2], "min_samples_split": [2, 5]},
+    "ObliqueTreeClassifier": TREE | OBLIQUE | {"criterion": ["gini", "entropy", "error", "twoing"]},
+    "ObliqueTreeRegressor": TREE | OBLIQUE | NUMBERS,
     "RandomForestClassifier": TREE | GROWN | CATEGORIES | CLASSES | TREES,
     "RandomForestRegressor": TREE
     | GROWN

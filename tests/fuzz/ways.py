@@ -21,7 +21,10 @@ from gputree import Dataset, ModelFileError
 from tests import textbook
 from tests.fuzz.cases import Case
 
-SINGLE = ("DecisionTreeClassifier", "DecisionTreeRegressor", "CARTClassifier", "CARTRegressor")
+SINGLE = (
+    *("DecisionTreeClassifier", "DecisionTreeRegressor", "CARTClassifier", "CARTRegressor"),
+    *("ObliqueTreeClassifier", "ObliqueTreeRegressor"),
+)
 
 
 @dataclass

@@ -77,6 +77,15 @@ def test_codes_of_sixteen_bits(on_device, on_numpy, kind):
     assert on_device(X, target, **options) == on_numpy(X, target, **options)
 
 
+def test_nodes_that_test_combinations_of_columns(example):
+    X, label, _, weight = example(N_ROWS)
+    tree = gputree.ObliqueTreeClassifier(max_depth=2, backend="cuda").fit(X, label, weight)
+    host = gputree.ObliqueTreeClassifier(max_depth=2, backend="numpy").fit(X, label, weight)
+    assert len(host.nodes_.directions)
+    assert tree.to_bytes() == host.to_bytes()
+    assert np.array_equal(tree.apply(X), host.apply(X))
+
+
 def test_features_drawn_at_every_node(on_device, on_numpy, example):
     X, label, _, _ = example(N_ROWS, n_features=5)
     target = class_target(label, 2, None)
