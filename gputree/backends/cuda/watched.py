@@ -25,10 +25,19 @@ make_leaves_of = cache(predict.make_leaves_of)
 class Scores(Protocol):
     """Targets and predictions of some rows."""
 
-    y: Array  # (rows,)
-    raw: Array  # (outputs * rows,)
-    n_outputs: int
-    n_rows: int
+    @property
+    def y(self) -> Array:
+        """Of the rows, (rows,)."""
+
+    @property
+    def raw(self) -> Array:
+        """Predictions, (outputs * rows,)."""
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
 
 
 class CudaWatched:
