@@ -80,6 +80,19 @@ def test_a_boosted_model_is_that_of_numpy(table):
     assert models[0].predict_proba(table[0]).tolist() == models[1].predict_proba(table[0]).tolist()
 
 
+def test_a_tree_with_surrogates_is_that_of_numpy(table):
+    X, y = table[0].copy(), table[1]
+    X[:, 4] = X[:, 0] + (X[:, 1] > 10)
+    X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    options = {"max_depth": 3, "pruning": None, "categorical_features": [3]}
+    models = [
+        gputree.CARTClassifier(backend=backend, **options).fit(X, y)
+        for backend in ("numpy", "cuda")
+    ]
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert models[0].nodes_.n_surrogates.any()
+
+
 @pytest.mark.parametrize("where", [{}, {"device": "cuda"}, {"backend": "cuda"}])
 def test_a_table_on_the_second_device_stays_there(table, on_numpy, where):
     with cupy.cuda.Device(1):
