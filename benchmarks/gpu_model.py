@@ -143,7 +143,9 @@ def print_forest(n_rows: int, n_features: int, n_classes: int, n_trees: int) -> 
     print("| milliseconds | " + " | ".join(card.name for card in CARDS) + " |")
     print("|---|" + "---|" * len(CARDS))
     for each in work:
-        print(f"| {each.name} | " + " | ".join(f"{1e3 * each.seconds(c):.1f}" for c in CARDS) + " |")
+        print(
+            f"| {each.name} | " + " | ".join(f"{1e3 * each.seconds(c):.1f}" for c in CARDS) + " |"
+        )
     for name, seconds in same.items():
         print(f"| {name} | " + " | ".join(f"{1e3 * seconds:.1f}" for _ in CARDS) + " |")
     totals = [sum(each.seconds(card) for each in work) + sum(same.values()) for card in CARDS]
