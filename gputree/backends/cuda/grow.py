@@ -174,15 +174,14 @@ class LevelTree:
         tile = sum_table(start, n_rows, np.arange(len(summed)), self.tuning.tile_rows)
         numbers = [each.astype(np.int32) for each in (frontier, seat, summed, few)]
         places = np.arange(len(summed)), np.full(len(summed), -1)
-        on_device = self.dev.pack(*numbers, tile, *places)
-        tiles, built, above = on_device[4:]
+        order, seats, large, rest, tiles, built, above = self.dev.pack(*numbers, tile, *places)
         families = None
         if self._bytes(2 * len(summed)) <= self.limits.budget:
             n_tiles = len(tile) // histogram.TILE_COLUMNS
             families = _Families(len(summed), (tiles, n_tiles), built, above)
         n_each = self.rows.n_rows[frontier]
         sizes = len(frontier), int(n_each.sum()), len(summed), int(n_rows.sum())
-        return _Level(*sizes, *on_device[:4], families=families)
+        return _Level(*sizes, order, seats, large, rest, families)
 
     # Search.
 
