@@ -32,8 +32,8 @@ INNER_SHARE, UNBALANCED, MOST_LEVELS = 0.1, 1.5, 60
 DISTINCT = 0.632  # of the rows that a tree draws
 FEW_ROWS = 512  # of the largest node that has no sums: `Tuning.few_rows`
 FOREST_LAUNCHES = 10  # per level
-# Issue slots of a warp for a row and a drawn feature in a node of few rows, counted as those of
-# `tests/gpu/costs.json` are, in an unlimited tree on 1,500 rows.
+# Issue slots of a warp for a row and a drawn feature in a node of few rows: an estimate, from some
+# 900 instructions for 20 rows; not counted.
 FEW_SLOTS = 40
 # What is read of a row for such a node: a sector of codes, of weights and of classes each.
 FEW_BYTES = 3 * 32 + 4

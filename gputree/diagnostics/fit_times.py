@@ -51,8 +51,8 @@ def fit_times(
     now: Callable[[], float] = time.perf_counter,
 ) -> list[FitTiming]:
     """Time each model on a table of a size; on "cpu" by compiled kernels."""
-    where = {"backend": "numba"} if device == "cpu" else {"backend": "cuda", "device": device}
-    data = Dataset(*_table(n_rows, n_features), **where)
+    X, y = _table(n_rows, n_features)
+    data = Dataset(X, y, device=device, backend="numba" if device == "cpu" else "cuda")
     return [
         FitTiming(name, n_rows, n_features, device, _seconds(make, data, repeats, now))
         for name, make in MODELS.items()
@@ -85,16 +85,19 @@ def crossovers(timings: Iterable[FitTiming]) -> dict[str, int | None]:
     for each in timings:
         by_rows = seconds.setdefault(each.name, {}).setdefault(each.n_rows, {})
         by_rows[each.device == "cpu"] = each.seconds
-    found: dict[str, int | None] = {}
-    for name, by_rows in seconds.items():
-        faster = None
-        both = (n_rows for n_rows, own in by_rows.items() if len(own) == 2)
-        for n_rows in sorted(both, reverse=True):
-            if by_rows[n_rows][False] >= by_rows[n_rows][True]:
-                break
-            faster = n_rows
-        found[name] = faster
-    return found
+    return {name: _crossover(by_rows) for name, by_rows in seconds.items()}
+
+
+def _crossover(seconds: dict[int, dict[bool, float]]) -> int | None:
+    """The rows from which on a GPU is faster, of the sizes that both have done."""
+    faster = None
+    for n_rows, own in sorted(seconds.items(), reverse=True):
+        if len(own) < 2:
+            continue
+        if own[False] >= own[True]:
+            break
+        faster = n_rows
+    return faster
 
 
 def main(args: Sequence[str]) -> None:

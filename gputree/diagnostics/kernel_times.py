@@ -104,8 +104,8 @@ def _verbs(backend: CudaBackend, size: Size) -> Iterator[tuple[str, Work, Verb]]
     counted, summed = (backend.begin(data, bins, target) for target in (classes, values))
     yield "sum of 2 classes", _sum_work(counted), lambda: backend.tally(counted, ROOT)
     yield "sum of a regression", _sum_work(summed), lambda: backend.tally(summed, ROOT)
-    moves = _halves(backend, counted)
-    yield "route", Work(ROUTE_BYTES * size.n_rows), lambda: backend.route(counted, moves)
+    moved, moves = _halves(backend, counted)
+    yield "route", Work(ROUTE_BYTES * size.n_rows), lambda: backend.route(moved, moves)
     node = np.arange(size.n_nodes)
     copies = Siblings(node, np.zeros_like(node), np.full_like(node, -1))
     hist = backend.derive(backend.tally(counted, ROOT), copies, None)
@@ -138,13 +138,15 @@ def _sum_work(rows: CudaRows) -> Work:
     return Work(target.n_rows * row_bytes, target.n_rows * N_FEATURES * n_adds)
 
 
-def _halves(backend: CudaBackend, rows: CudaRows) -> Moves:
-    """The rows of the root to two children, by the code of the first feature."""
+def _halves(backend: CudaBackend, rows: CudaRows) -> tuple[CudaRows, Moves]:
+    """Rows of a root that moved before, and how they go to two children by their first feature."""
     one, root = np.ones(1, np.int64), np.zeros(1, np.int64)
     slot = (np.arange(N_CODES) > N_CODES // 2).astype(SLOT)
     moves = Moves(root, root, first_child=one, n_children=2 * one, start=root, table=slot)
-    # While a tree grows, the rows of children are known before they move.
-    return replace(moves, n_rows=backend.route(rows, moves).n_rows[moves.children])
+    found = backend.route(rows, moves)
+    # While a tree grows, there is room for rows to move, and those of children are known before.
+    moved = replace(found, start=found.start[one], n_rows=rows.n_rows)
+    return moved, replace(moves, n_rows=found.n_rows[moves.children])
 
 
 # How it is timed

@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gputree.tree.store import write as write_file
-
 MOST_LOG = 200_000  # characters of what a step printed: its end
 DEVICE_TESTS = Path("tests/gpu/test_on_device.py")
 NEEDS_CHECKOUT = f"there is no {DEVICE_TESTS} here: run it in a checkout of gputree"
@@ -126,7 +124,9 @@ def write(path: Path, device: str, obstacle: str) -> dict[str, str]:
         outcomes.append(run(step))
         # Written after every step: a machine that goes down leaves what was there.
         told = {"machine": machine(), "device": device, "steps": [asdict(own) for own in outcomes]}
-        write_file(path, without_names(json.dumps(told, indent=1)).encode())
+        beside = path.with_name(f"{path.name}.part")
+        beside.write_text(without_names(json.dumps(told, indent=1)), encoding="utf-8")
+        os.replace(beside, path)
     return {own.name: ": ".join(filter(None, (own.status, own.reason))) for own in outcomes}
 
 

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 if "GPUTREE_FAKEGPU" not in os.environ:
     pytest.skip("GPUTREE_FAKEGPU names no folder with fakegpu", allow_module_level=True)
@@ -14,7 +15,11 @@ import pandas as pd
 
 import gputree
 from benchmarks.gpu_host import units
-from gputree import DecisionTreeClassifier, GradientBoostingClassifier
+from gputree import (
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from gputree.backends.cuda import cupy_device, functions, kept
 from gputree.backends.cuda.cupy_device import PART_BYTES, CupyDevice
 from gputree.kernels.cuda import machine_code, route
@@ -151,6 +156,35 @@ def test_what_a_fit_sends_down_does_not_grow(table):
         DecisionTreeClassifier(max_depth=1, backend="cuda").fit(some, classes)
         sent.append(fakegpu.counters()["download_bytes"])
     assert sent[1] == sent[0]
+
+
+# Two devices
+
+
+MODELS = {
+    "a whole tree": DecisionTreeClassifier(min_samples_leaf=20),
+    "a forest": RandomForestClassifier(3, min_samples_leaf=20, random_state=0),
+    "boosting, half of the rows": GradientBoostingClassifier(2, subsample=0.5, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_two_devices_are_those_of_numpy(table, name):
+    """One after another, and each on memory of its own device: `no_problems` tells, too."""
+    model = clone(MODELS[name])
+    right = model.set_params(backend="numpy").fit(*table).to_bytes()
+    for number in (1, 0):
+        other = held(1 - number)
+        model.set_params(backend="cuda", device=f"cuda:{number}").fit(*table)
+        assert model.to_bytes() == right
+        assert held(1 - number) == other
+
+
+def held(number):
+    """How much a device has given away."""
+    with cupy.cuda.Device(number):
+        free, total = cupy.cuda.runtime.memGetInfo()
+    return total - free
 
 
 # Waits and copies

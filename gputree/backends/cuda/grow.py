@@ -172,9 +172,9 @@ class LevelTree:
         seat = np.where(is_summed, np.cumsum(is_summed) - 1, ~(np.cumsum(~is_summed) - 1))
         numbers = [each.astype(np.int32) for each in (frontier, seat, summed, few)]
         places = np.arange(len(summed)), np.full(len(summed), -1)
-        *numbers, built, above = self.dev.pack(*numbers, *places)
+        order, seats, large, rest, built, above = self.dev.pack(*numbers, *places)
         sizes = len(frontier), int(n_rows.sum()), len(summed), int(n_rows[is_summed].sum())
-        level = _Level(*sizes, *numbers)
+        level = _Level(*sizes, order, seats, large, rest)
         if not summed.size or self._bytes(2 * len(summed)) > self.limits.budget:
             return level
         tile, _ = self._listed_tiles(level, 0, len(summed))
