@@ -13,6 +13,7 @@ from gputree.backends.cuda import categories as cuda_categories
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.backends.seen import OTHERS
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.data.target import class_target, value_target
@@ -111,6 +112,47 @@ def test_categories_are_rated_as_numpy_does(monkeypatch, case):
         assert getattr(rates, name).tobytes() == getattr(right, name).tobytes(), name
     is_found = right.score > NO_SPLIT
     assert rates.bits[is_found].tobytes() == right.bits[is_found].tobytes()
+
+
+# Rows of two classes by category, and last of all those without a value.
+TIES = {
+    "equal shares, the first category": (GINI, 1, [(1, 1), (2, 2), (4, 4), (0, 0)]),
+    "missing values go to the right": (GINI, 4, [(1, 1), (1, 1), (2, 2), (2, 2)]),
+    "scores that rounding tells apart": (ENTROPY, 1, [(2, 1), (1, 0), (1, 2), (0, 0)]),
+}
+
+
+@pytest.mark.parametrize("case", TIES)
+def test_of_equal_divisions_the_same_one_wins(case):
+    criterion, min_rows, counts = TIES[case]
+    n_rows = np.array(counts).reshape(-1)
+    code, label = np.repeat(np.arange(8) // 2, n_rows), np.repeat(np.arange(8) % 2, n_rows)
+    column = pd.Categorical.from_codes(np.where(code < 3, code, -1), ["a", "b", "c"])
+    table = read_table(pd.DataFrame({"x": column, "same": np.zeros(len(code))}))
+    rules, one = CategoryRules(criterion, min_rows, 1), np.zeros(1, np.int64)
+    found = []
+    for backend in (CudaBackend(open_device("cuda:0")), NUMPY):
+        bins, data = bin_table(backend, table, None, 255)
+        hist = backend.tally(backend.begin(data, bins, class_target(label, 2, None)), one)
+        found.append(backend.rate_categories(hist, one, one, rules, bins.n_codes[:1]))
+    assert found[1].score[0] > NO_SPLIT
+    assert found[0].score.tobytes() == found[1].score.tobytes()
+    assert found[0].bits.tobytes() == found[1].bits.tobytes()
+
+
+def test_of_what_nodes_have_seen_nothing_else_comes_down(monkeypatch):
+    device, sizes, usual = NumbaDevice(), [], NumbaDevice.download
+    hist = tallied(CudaBackend(device), "weighted classes")
+
+    def download(device, array):
+        sizes.append(array.nbytes)
+        return usual(device, array)
+
+    monkeypatch.setattr(NumbaDevice, "download", download)
+    seen = CudaBackend(device).seen(hist, np.array([0, 1]), np.array([0, 0]))
+    n_listed = int((seen.code != OTHERS).sum())
+    assert n_listed < 2 * hist.bins.n_codes[0]
+    assert sizes == [2 * 4, n_listed * 8 * (1 + hist.channels.n)]
 
 
 @pytest.mark.quick("4")

@@ -15,6 +15,7 @@ from gputree.backends.categories import tables_of
 from gputree.backends.contract import (
     CategoryRules,
     CategorySplits,
+    Hist,
     Item,
     Moves,
     Rates,
@@ -294,8 +295,9 @@ class CpuBackend(Defaults):
         return cpu_rate.seen(self._workers, hist, place, feature)
 
     def split_categories(
-        self, hist: CpuHist, seen: Seen, feature: HostArray, rules: CategoryRules
+        self, hist: Hist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
+        # Nothing but the shape of the sums is asked for, which may be those of another backend.
         tables = tables_of(hist.bins, seen, feature)
         return cpu_categories.split(self._workers, tables, hist.channels, rules)
 

@@ -62,7 +62,11 @@ def rate(
     found = launches.device.download(rated)[: len(place) * categories.RATED_COLUMNS]
     found = found.reshape(-1, categories.RATED_COLUMNS)
     numbers = found[:, : categories.IS_HEURISTIC].copy().view(np.float64)
-    return CategoryRates(*numbers.T, found[:, categories.IS_HEURISTIC] > 0)
+    return CategoryRates(
+        score=numbers[:, categories.SCORE],
+        bits=numbers[:, categories.BITS],
+        is_heuristic=found[:, categories.IS_HEURISTIC] > 0,
+    )
 
 
 def _rate_branches(
