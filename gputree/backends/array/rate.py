@@ -148,8 +148,8 @@ class Rating:
         self, cells: _Cells, total: list[Array], left_weight: Array, weight: Array, at: Array
     ) -> Array:
         """The scores of some cells."""
-        take = self.lib.xp.take
+        take, scored = self.lib.xp.take, self.search.channels.scored
         node = take(cells.node, at)
-        lefts = [take(own, at) for own in cells.left]
-        totals = [take(own, node) for own in total]
+        lefts = [take(own, at) for own in cells.left[scored]]
+        totals = [take(own, node) for own in total[scored]]
         return self.search.scores(lefts, totals, take(left_weight, at), take(weight, node))

@@ -173,7 +173,8 @@ class _RowScan:
 
     def _scores(self, side: _Side) -> Array:
         """Scores of candidates, and NO_SPLIT elsewhere; a few lines at a time."""
-        total = [self._of_column(channel) for channel in self.lines.total]
+        scored = self.search.channels.scored
+        total = [self._of_column(channel) for channel in self.lines.total[scored]]
         weight = self._of_column(self.weight)
         step = max(1, SCORES_AT_ONCE // self.lines.n_columns)
         n_lines = len(side.feature)
@@ -184,7 +185,7 @@ class _RowScan:
             def some(matrix: Array, lines: slice = own) -> Array:
                 return matrix if matrix.shape[0] == 1 else matrix[lines, :]
 
-            left = [some(channel) for channel in side.left]
+            left = [some(channel) for channel in side.left[scored]]
             score = self.search.scores(left, total, some(side.weight), weight)
             parts.append(self.lib.xp.where(some(side.is_candidate), score, NO_SPLIT))
         return self.lib.xp.concat(parts, axis=0)

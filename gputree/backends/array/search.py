@@ -67,11 +67,10 @@ class ArraySearch:
     def scores(
         self, left: Sequence[Array], total: Sequence[Array], left_weight: Array, weight: Array
     ) -> Array:
-        """What splits are worth, from sums by channel of child 0 and of the node."""
-        units, scored, ridge = self.channels.units, self.channels.scored, self.rules.ridge
+        """What splits are worth, from the scored channels of child 0 and of the node."""
+        units, ridge = self.channels.units, self.rules.ridge
         lefts, totals = (
-            [self._real(*each) for each in zip(sums[scored], units, strict=True)]
-            for sums in (left, total)
+            [self._real(*each) for each in zip(sums, units, strict=True)] for sums in (left, total)
         )
         weights = self._real(left_weight) + ridge, self._real(weight) + 2.0 * ridge
         with np.errstate(divide="ignore", invalid="ignore"):  # where a child would be empty

@@ -66,8 +66,9 @@ class _Scan:
         def taken(sums: Array) -> Array:
             return xp.take(xp.reshape(sums, (-1,)), at)
 
-        whole = [xp.take(channel, node) for channel in totals]
-        of_at = [taken(channel) for channel in lefts]
+        scored = search.channels.scored
+        whole = [xp.take(channel, node) for channel in totals[scored]]
+        of_at = [taken(channel) for channel in lefts[scored]]
         score = search.scores(of_at, whole, taken(left_weight), xp.take(weight, node))
         return node, at, score
 
