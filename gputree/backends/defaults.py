@@ -41,6 +41,7 @@ from gputree.backends.host_walk import host_walker
 from gputree.backends.seen import Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.whole import BoostRules, Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
@@ -156,9 +157,11 @@ class Defaults(Core):
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
+        given = raw_scores, loss, takes_part
         return array_gradients.gradients(
-            self._lib, self._losses, raw_scores, loss, takes_part, counts_rows=counts_rows
+            self._lib, self._losses, *given, counts_rows=counts_rows, comm=comm
         )
 
     def begin_gradients(self, data: Data, bins: Bins, gradients: Gradients) -> Rows:

@@ -139,6 +139,28 @@ def test_draws_are_of_all_rows(name, backend):
         assert (found.validation_score_ == expected.validation_score_).all()
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        gputree.DecisionTreeClassifier(max_depth=5),
+        gputree.DecisionTreeRegressor(max_depth=5),
+        gputree.GradientBoostingClassifier(2, max_depth=4),
+        gputree.GradientBoostingRegressor(2, min_samples_leaf=5),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_kernels_sum_nodes_of_any_size(estimator, is_weighted):
+    """Large nodes have histograms, and small ones lists of rows, on each rank by its own rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3)).round(2)
+    y = rng.integers(0, 3, 3000) if is_classifier(estimator) else rng.normal(size=3000)
+    arrays = (X, y, rng.choice([0.0, 0.5, 2.0], 3000)) if is_weighted else (X, y)
+    estimator = clone(estimator).set_params(backend="numba", n_jobs=1)
+    expected = clone(estimator).fit(*arrays)
+    assert spread_fit(estimator, 2, *arrays).to_bytes() == expected.to_bytes()
+
+
 def test_keys_are_told_range_by_range(monkeypatch):
     monkeypatch.setattr(draws, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(0)

@@ -42,6 +42,7 @@ from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.sums import Sums
 from gputree.backends.whole import Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -164,7 +165,9 @@ class CudaBackend(Defaults):
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
+        assert comm.size == 1, "scales are found on the device, for the rows that are there"
         return cuda_gradients.gradients(
             self._launches, raw_scores, loss, takes_part, counts_rows=counts_rows
         )
