@@ -170,6 +170,19 @@ def test_keys_are_told_range_by_range(monkeypatch):
     assert spread_fit(forest, 3, X, y, weight).to_bytes() == expected.to_bytes()
 
 
+def test_categories_without_weight_on_one_rank_count_where_another_has_some():
+    """What rows hold, and with it which ones are drawn, goes by the numbers of categories."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=80), "kind": rng.choice(["a", "m", "z"], 80)})
+    X["kind"] = X["kind"].astype("category")
+    y, owner = rng.integers(0, 2, 80), np.arange(80) % 2
+    weight = np.where((owner == 0) & (X["kind"] == "m"), 0.0, 1.0)
+    forest = gputree.RandomForestClassifier(3, random_state=0)
+    expected = clone(forest).fit(X, y, weight)
+    parts = parts_of(owner, 2, X, y, weight)
+    assert cluster.fit(forest, parts, timeout=DEADLINE).to_bytes() == expected.to_bytes()
+
+
 def test_weights_of_classes_count_the_rows_of_all_ranks():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.choice(["few", "many"], 200, p=[0.1, 0.9])
