@@ -46,6 +46,7 @@ from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.moves import Staying
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -342,8 +343,11 @@ class Backend(Core, Staying, Protocol):
         takes_part: Marks | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
         """Gradients and hessians of a loss at the predictions, one output after another.
+
+        Scales and totals are those of all rows that `comm` knows of, and so is their number.
 
         The predictions must not change before the last one. The gradients of an output stay until
         those of the next are asked for.

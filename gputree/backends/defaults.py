@@ -55,6 +55,7 @@ from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostOther, HostWatched
 from gputree.backends.whole import BoostRules, Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
@@ -232,9 +233,11 @@ class Defaults(Core):
         takes_part: Marks | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
+        given = raw_scores, loss, takes_part
         return array_gradients.gradients(
-            self._lib, self._losses, raw_scores, loss, takes_part, counts_rows=counts_rows
+            self._lib, self._losses, *given, counts_rows=counts_rows, comm=comm
         )
 
     def begin_gradients(self, data: Data, bins: Bins, gradients: Gradients) -> Rows:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.array import gradients as array_gradients
 from gputree.backends.contract import Backend, Hist, RawScores, Rows, Values, Watched
 from gputree.backends.defaults import Defaults
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostWatched
-from gputree.comm import Comm, largest, smallest, total
+from gputree.comm import ALONE, Comm, largest, smallest, total
 from gputree.data.cuts import distinct
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -48,6 +47,8 @@ class ClusterBackend(Defaults):
     detour, row_order = map(_of_own_rows, ("detour", "row_order"))
     rows_at, row_keys, walker = map(_of_own_rows, ("rows_at", "row_keys", "walker"))
     apply, leaves_of, sum_leaves = map(_of_own_rows, ("apply", "leaves_of", "sum_leaves"))
+    raw_scores, begin_gradients = map(_of_own_rows, ("raw_scores", "begin_gradients"))
+    renew, read_raw_scores = map(_of_own_rows, ("renew", "read_raw_scores"))
     room_for_hists, release = map(_of_own_rows, ("room_for_hists", "release"))
     bytes_held = _of_own_rows("bytes_held")
 
@@ -111,12 +112,13 @@ class ClusterBackend(Defaults):
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
-        common = self._lib, self._losses, raw_scores, loss, takes_part
-        return array_gradients.gradients(*common, counts_rows=counts_rows, comm=self._comm)
+        given = raw_scores, loss, takes_part
+        return self._local.gradients(*given, counts_rows=counts_rows, comm=self._comm)
 
     def gradient_sums(self, rows: Rows, gradients: Gradients, nodes: HostArray) -> HostArray:
-        return total(self._comm, super().gradient_sums(rows, gradients, nodes))
+        return total(self._comm, self._local.gradient_sums(rows, gradients, nodes))
 
     def watched(
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray

@@ -90,11 +90,11 @@ class Ranks:
         step = 1
         while step < self.size and not self.rank & step:
             if self.rank + step < self.size:
-                own = join(own, self._receive(self.rank + step, verb, own))
+                own = join(own, self._receive(self.rank + step, verb, own, step.bit_length()))
             step *= 2
         if self.rank:
             self._send(self.rank - step, verb, own)
-            own = self._receive(self.rank - step, verb, own)
+            own = self._receive(self.rank - step, verb, own, 2 * self.size.bit_length())
         while step > 1:
             step //= 2
             if self.rank + step < self.size:
@@ -122,10 +122,16 @@ class Ranks:
     def _send(self, to: int, verb: str, array: HostArray) -> None:
         self._link.send(to, (self._head(verb, array), array))
 
-    def _receive(self, source: int, verb: str, like: HostArray) -> HostArray:
+    def _receive(self, source: int, verb: str, like: HostArray, n_before: int = 0) -> HostArray:
+        """An array like the own one, which has to wait for so many others.
+
+        Who waits for a rank that waits for another has more patience, so that it is the rank that
+        is stuck of which the error tells.
+        """
         expected = self._head(verb, like)
+        patience = self._timeout * (1.0 + n_before / 10)
         try:
-            head, array = self._link.receive(source, monotonic() + self._timeout)
+            head, array = self._link.receive(source, monotonic() + patience)
         except TimeoutError:
             raise ClusterError(
                 f"rank {source} of {self.size} has not answered rank {self.rank} for "

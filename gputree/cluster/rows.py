@@ -51,6 +51,11 @@ class RankDataset(Dataset):
             n_cells=table.n_rows * table.n_features,
             data_on=cuda_number(table.columns[0].values),
         )
+        if choice.backend.device != "cpu":
+            raise ValueError(
+                f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
+                "device='cpu'"
+            )
         reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
         choice = Choice(ClusterBackend(choice.backend, comm), reason)
         self._code(table, columns.schema, choice, how.max_bins)

@@ -19,9 +19,6 @@ from gputree.errors import ClusterError
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
 
-# Workers are processes, and each of them imports the library: these tests share one cluster.
-pytestmark = pytest.mark.xdist_group("dask")
-
 
 @pytest.fixture(scope="module")
 def client():

@@ -139,6 +139,28 @@ def test_draws_are_of_all_rows(name, backend):
         assert (found.validation_score_ == expected.validation_score_).all()
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        gputree.DecisionTreeClassifier(max_depth=5),
+        gputree.DecisionTreeRegressor(max_depth=5),
+        gputree.GradientBoostingClassifier(2, max_depth=4),
+        gputree.GradientBoostingRegressor(2, min_samples_leaf=5),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_kernels_sum_nodes_of_any_size(estimator, is_weighted):
+    """Large nodes have histograms, and small ones lists of rows, on each rank by its own rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3)).round(2)
+    y = rng.integers(0, 3, 3000) if is_classifier(estimator) else rng.normal(size=3000)
+    arrays = (X, y, rng.choice([0.0, 0.5, 2.0], 3000)) if is_weighted else (X, y)
+    estimator = clone(estimator).set_params(backend="numba", n_jobs=1)
+    expected = clone(estimator).fit(*arrays)
+    assert spread_fit(estimator, 2, *arrays).to_bytes() == expected.to_bytes()
+
+
 def test_keys_are_told_range_by_range(monkeypatch):
     monkeypatch.setattr(draws, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(0)
@@ -146,6 +168,19 @@ def test_keys_are_told_range_by_range(monkeypatch):
     forest = gputree.RandomForestClassifier(3, random_state=0)
     expected = clone(forest).fit(X, y, weight)
     assert spread_fit(forest, 3, X, y, weight).to_bytes() == expected.to_bytes()
+
+
+def test_categories_without_weight_on_one_rank_count_where_another_has_some():
+    """What rows hold, and with it which ones are drawn, goes by the numbers of categories."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=80), "kind": rng.choice(["a", "m", "z"], 80)})
+    X["kind"] = X["kind"].astype("category")
+    y, owner = rng.integers(0, 2, 80), np.arange(80) % 2
+    weight = np.where((owner == 0) & (X["kind"] == "m"), 0.0, 1.0)
+    forest = gputree.RandomForestClassifier(3, random_state=0)
+    expected = clone(forest).fit(X, y, weight)
+    parts = parts_of(owner, 2, X, y, weight)
+    assert cluster.fit(forest, parts, timeout=DEADLINE).to_bytes() == expected.to_bytes()
 
 
 def test_weights_of_classes_count_the_rows_of_all_ranks():

@@ -170,7 +170,8 @@ def begin(lib: Library, data: Array, bins: Bins, gradients: Gradients) -> ArrayR
         value=arrays.narrow_gradient[None, :],
         point=None,
     )
-    return ArrayRows(coded, arrays.inside, np.zeros(1, np.int64), np.array([gradients.n_rows]))
+    n_here = arrays.inside.shape[0]
+    return ArrayRows(coded, arrays.inside, np.zeros(1, np.int64), np.array([n_here]))
 
 
 def sums(lib: Library, rows: ArrayRows, gradients: Gradients, nodes: HostArray) -> HostArray:

@@ -44,6 +44,7 @@ from gputree.backends.host_codes import host_codes
 from gputree.backends.row_lists import at_roots
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -179,9 +180,10 @@ class CpuBackend(Defaults):
         takes_part: HostArray | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
         return cpu_gradients.gradients(
-            self._workers, raw_scores, loss, takes_part, counts_rows=counts_rows
+            self._workers, raw_scores, loss, takes_part, counts_rows=counts_rows, comm=comm
         )
 
     def begin_gradients(self, data: HostArray, bins: Bins, gradients: Gradients) -> CpuRows:

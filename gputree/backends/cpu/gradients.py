@@ -8,6 +8,9 @@ import numpy as np
 from gputree.backends.cpu.distinct import NO_CLASSES, NONE
 from gputree.backends.cpu.rows import CHUNK_ROWS, CpuRows, RowLayout
 from gputree.backends.cpu.workers import Workers
+from gputree.comm import ALONE, Comm
+from gputree.comm import largest as largest_of
+from gputree.comm import total as total_of
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -62,6 +65,7 @@ def gradients(
     takes_part: HostArray | None,
     *,
     counts_rows: bool,
+    comm: Comm = ALONE,
 ) -> Iterator[Gradients]:
     is_inside = NO_MARKS if takes_part is None else takes_part
     if raw_scores.weight.size and not raw_scores.weight.all():
@@ -71,7 +75,8 @@ def gradients(
     for gradient, hessian in _floats(workers, raw_scores, loss):
         if raw_scores.weight.size and not hessian.size:
             hessian = np.ones_like(gradient)
-        yield _as_integers(workers, raw_scores, gradient, hessian, is_inside, counts_rows)
+        floats = gradient, hessian, is_inside
+        yield _as_integers(workers, raw_scores, *floats, counts_rows, comm)
 
 
 def _floats(
@@ -118,18 +123,19 @@ def _as_integers(
     hessian: HostArray,
     is_inside: HostArray,
     counts_rows: bool,
+    comm: Comm,
 ) -> Gradients:
     n_all = len(gradient)
-    n = int(is_inside.sum()) if is_inside.size else n_all
+    n = int(total_of(comm, is_inside.sum() if is_inside.size else n_all))
     n_parts = -(-n_all // CHUNK_ROWS)
     largest = np.empty((n_parts, 2))
     given = raw_scores.weight, is_inside, gradient, hessian
     workers.run(kernels.weigh, n_parts, CHUNK_ROWS, *given, largest)
-    steep, curved = largest.max(axis=0).tolist()
-    gradient_shift, less = _widen(workers, gradient, n, steep)
+    steep, curved = largest_of(comm, largest.max(axis=0)).tolist()
+    gradient_shift, less = _widen(workers, gradient, n, steep, comm)
     hessian_shift = less_curved = 0
     if hessian.size:
-        hessian_shift, less_curved = _widen(workers, hessian, n, curved)
+        hessian_shift, less_curved = _widen(workers, hessian, n, curved, comm)
     word = raw_scores.layout.lane.room("word", (n_all,), np.int64)
     total = np.empty(n_parts, np.int64)
     wide = gradient, less, hessian, less_curved
@@ -141,20 +147,22 @@ def _as_integers(
         weighs=hessian.size > 0,
     )
     whole = int(total.sum())
-    totals = [whole & LOWER, whole >> UPPER]
+    totals = total_of(comm, [whole & LOWER, whole >> UPPER]).tolist()
     if channels.counts_rows:
         totals.append(n)
     arrays = CpuGradients(is_inside, gradient, hessian, word, raw_scores.layout)
     return Gradients(channels, np.array(totals, SUM), n, gradient_shift, hessian_shift, arrays)
 
 
-def _widen(workers: Workers, values: HostArray, n: int, largest: float) -> tuple[int, int]:
+def _widen(
+    workers: Workers, values: HostArray, n: int, largest: float, comm: Comm
+) -> tuple[int, int]:
     """Make values whole numbers; their shift, and how many bits narrow ones have fewer."""
     shift = wide_shift(n, largest)
     n_parts = -(-len(values) // CHUNK_ROWS)
     total = np.empty(n_parts, np.int64)
     workers.run(kernels.widen, n_parts, CHUNK_ROWS, 2.0**shift, values, total)
-    return shift, narrowing(int(total.sum()), n)
+    return shift, narrowing(int(total_of(comm, total.sum())), n)
 
 
 def begin(data: HostArray, bins: Bins, gradients: Gradients) -> CpuRows:

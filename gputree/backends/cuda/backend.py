@@ -56,6 +56,7 @@ from gputree.backends.row_lists import at_roots, dispersed_lists
 from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
 from gputree.backends.whole import Limits, Whole
+from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
@@ -185,7 +186,9 @@ class CudaBackend(Defaults):
         takes_part: CudaMarks | None,
         *,
         counts_rows: bool,
+        comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
+        assert comm.size == 1, "scales are found on the device, for the rows that are there"
         return cuda_gradients.gradients(
             self._launches, raw_scores, loss, takes_part, counts_rows=counts_rows
         )
