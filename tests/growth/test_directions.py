@@ -59,6 +59,16 @@ def test_fits_do_not_depend_on_the_order_of_the_rows_nor_on_other_nodes():
     assert both.column.tobytes() == shuffled.column.tobytes()
 
 
+@pytest.mark.parametrize("total", [7, 10**5, 2**33])
+def test_sums_of_products_are_sums_of_whole_numbers_that_floats_hold(total):
+    X = np.random.default_rng(0).normal(size=(2, 5)) * [[1e-9], [1e200]]
+    rows = NodeRows(X, np.array([5]), np.ones(5), total)
+    assert (rows.values == np.rint(rows.values)).all()
+    largest = np.abs(rows.values).max(axis=1)
+    assert largest.tolist() == [2.0**rows.bits] * 2
+    assert largest[0] ** 2 * total <= 2.0**53
+
+
 def test_columns_that_are_constant_or_copies_have_no_term():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(100, 2))
