@@ -24,6 +24,11 @@ def check_able(estimator: Any) -> None:
 
 
 def _of_tree(tree: TreeEstimator) -> str:
+    if tree.combines_columns:
+        return (
+            "combinations of columns are fitted to the rows of a node, which are spread here; use "
+            "a tree that tests single columns, or fit on one machine"
+        )
     if tree.pruning is not None and method_of(tree.pruning).needs_now() != "nothing":
         return (
             f"pruning={tree.pruning!r} judges a tree by rows, which are spread here; fit with "

@@ -210,6 +210,7 @@ def test_what_looks_at_rows_of_others_is_refused_with_the_cure():
     for estimator, cure in [
         (gputree.C45Classifier(), "pruning=None"),
         (gputree.CARTClassifier(validation_fraction=0.2, pruning=None), "set it to None"),
+        (gputree.ObliqueTreeClassifier(), "single columns"),
         (gputree.RuleSetClassifier(), "on one machine"),
         (gputree.AdaBoostClassifier(), "on one machine"),
         (gputree.RandomForestClassifier(oob_score=True), "set it to False"),
