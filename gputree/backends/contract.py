@@ -32,18 +32,25 @@ formulas of `gputree.kernels.criteria`. So all backends give the same bits.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
 from gputree.backends.agreement import Offer as Offer
+from gputree.backends.boosted_rows import Other as Other
+from gputree.backends.boosted_rows import Residuals as Residuals
+from gputree.backends.boosted_rows import Watched as Watched
 from gputree.backends.lots import Lots
 from gputree.backends.moves import Detours as Detours
 from gputree.backends.moves import Moves as Moves
 from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.moves import Staying
+from gputree.backends.searches import NO_SPLIT as NO_SPLIT
+from gputree.backends.searches import CategoryRates as CategoryRates
+from gputree.backends.searches import CategoryRules as CategoryRules
+from gputree.backends.searches import CategorySplits as CategorySplits
+from gputree.backends.searches import Rates as Rates
+from gputree.backends.searches import Search as Search
+from gputree.backends.searches import Splits as Splits
 from gputree.backends.seen import Seen
 from gputree.backends.whole import Boosted, BoostRules, Limits, Whole
 from gputree.comm import ALONE, Comm
@@ -53,7 +60,6 @@ from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.criteria import Criterion
 from gputree.kernels.losses import Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -72,126 +78,6 @@ Marks: TypeAlias = Any
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-NO_SPLIT = -np.inf  # score of a node without an admissible split
-
-
-@dataclass(frozen=True)
-class CategoryRules:
-    """How nominal features are split."""
-
-    criterion: Criterion
-    min_rows: int
-    min_weight: int
-    is_multiway: bool = False
-    method: str = "auto"  # or exact, ordered, principal, greedy
-    # Categories of a node up to which `auto` tries all subsets of many classes.
-    most_exact: int = 10
-    list_length: int = 8  # categories that `greedy` looks at in each step
-    missing: str = "direction"  # or category, known
-    ridge: float = 0.0  # added to the weights of categories and of children
-    # Categories with fewer rows in a node, or with less weight where rows are hidden, are one
-    # together there, and with them go categories that the node has not. Only where subsets are
-    # searched.
-    min_category: int = 1
-
-
-@dataclass(frozen=True)
-class Search:
-    """What a split must satisfy, and which features each node may use."""
-
-    criterion: Criterion
-    min_rows: int  # in each child
-    min_weight: int  # in each child, in units of the weight channel
-    n_drawn: int  # features to try at a node; more only while none of them can be split
-    rank: HostArray | None  # (nodes, features) turn of each feature in the node's draw; None: all
-    is_ordered: HostArray | None = None  # (features,) which ones have thresholds; None: all
-    # Instead of `min_weight`, for `rate`: this share of the weight whose value is known, but at
-    # least `min_weight` and at most `most_least_weight`.
-    least_share: float = 0.0
-    most_least_weight: int = 0
-    ridge: float = 0.0  # added to the weight of each child where a split is scored
-    # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
-    categories: Sequence[tuple[CategoryRules, HostArray]] = ()
-    is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
-
-    def of_nodes(self, some: HostArray | slice) -> "Search":
-        """The search in some of the nodes."""
-        return self if self.rank is None else replace(self, rank=self.rank[some])
-
-
-@dataclass(frozen=True)
-class Splits:
-    """The best split of each node."""
-
-    score: HostArray  # (nodes,) NO_SPLIT where none is admissible
-    feature: HostArray  # (nodes,)
-    code: HostArray  # (nodes,) the largest code that goes to child 0
-    next_code: HostArray  # (nodes,) the smallest code above it among the node's rows
-    missing_slot: HostArray  # (nodes,) the child that takes the missing code
-    left: HostArray  # (nodes, channels) sums of child 0
-
-
-@dataclass(frozen=True)
-class Rates:
-    """The best threshold of each feature of each node, by known values only; (nodes, features)."""
-
-    score: HostArray  # NO_SPLIT where none is admissible; the others say nothing there
-    code: HostArray  # the largest code that goes to child 0
-    next_code: HostArray  # the smallest code above it among the node's rows
-    left_weight: HostArray  # of child 0
-    known_weight: HostArray  # of both children
-    n_cuts: HostArray  # how many thresholds are admissible
-
-
-@dataclass(frozen=True)
-class CategoryRates:
-    """What the best split of each pair of a node and a nominal feature is worth."""
-
-    score: HostArray  # (pairs,) NO_SPLIT where none is admissible
-    bits: HostArray  # (pairs,) weight times the bits that tell a row's branch, missing being one
-    is_heuristic: HostArray  # (pairs,) whether a better split may have been missed
-
-
-@dataclass(frozen=True)
-class CategorySplits(CategoryRates):
-    """The best split of each pair, and what it is worth."""
-
-    n_children: HostArray  # (pairs,)
-    n_seen: HostArray  # (pairs,) entries of each
-    slot: HostArray  # (entries of what was seen,) the child of each, STAY where it is not known
-
-
-class Residuals(Protocol):
-    """What the rows of a tree are off by, asked for by its nodes."""
-
-    def quantile(self, share: float) -> HostArray:
-        """The weighted quantile of the rows that end at each node; 0 where none do."""
-        ...
-
-    def clipped_mean(self, most: float) -> HostArray:
-        """The median, moved by the mean of what is left once it is clipped; 0 where no rows end."""
-        ...
-
-
-class Watched(Protocol):
-    """Some rows whose loss is watched while a model grows."""
-
-    def mean_loss(self, loss: Loss) -> float:
-        """Their mean loss at the predictions so far."""
-        ...
-
-
-class Other(Watched, Protocol):
-    """Rows of another table than that of a fit, which no tree sees."""
-
-    def add(self, trees: Sequence[Tree]) -> None:
-        """Add the trees of a round, one an output, to their predictions."""
-        ...
-
-    def predictions(self) -> HostArray:
-        """What trees add up to, (outputs, rows)."""
-        ...
 
 
 class Core(Protocol):

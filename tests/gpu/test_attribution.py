@@ -6,7 +6,7 @@ import pytest
 from gputree.backends import registry
 from gputree.backends.cpu.backend import CpuBackend
 from gputree.backends.cuda import attribution as cuda_attribution
-from gputree.backends.cuda import backend as cuda_backend
+from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice, open_device
 from gputree.explain.shap import attributed
@@ -79,7 +79,7 @@ def test_rows_are_explained_as_many_at_a_time_as_there_is_memory_for(no_host, mo
 
     row_bytes = 8 * len(stack.tested) + 8 * stack.n_outputs * len(MIXED)
     monkeypatch.setattr(cuda_attribution, "LEAST_THREADS", 0)
-    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 1)
+    monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 1)
     monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2 * 4 * row_bytes)
     monkeypatch.setattr(NumbaDevice, "launch", launch)
     backend = CudaBackend(NumbaDevice())

@@ -8,9 +8,10 @@ import pytest
 
 import gputree
 from gputree.backends import registry
-from gputree.backends.cuda import backend as cuda_backend
 from gputree.backends.cuda import binning as cuda_binning
+from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda import rows as cuda_rows
+from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice
 from gputree.backends.cuda.plan import AUTOMATIC
 from gputree.backends.defaults import Defaults
@@ -256,7 +257,7 @@ def test_many_trees_are_walked_at_once(weather):
         for depth in (1, 3)
     ]
     read = read_table(table)
-    found = cuda_backend.CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
+    found = CudaBackend(NumbaDevice()).leaves_of(Stack.of(trees), read)
     numpy = registry.choose(backend="numpy").backend
     assert found.T.tolist() == [numpy.apply(tree, read).tolist() for tree in trees]
 
@@ -265,7 +266,7 @@ def test_rows_are_predicted_as_many_at_a_time_as_there_is_memory_for(weather, mo
     table, target = weather(40)
     model = gputree.GradientBoostingRegressor(2, max_depth=2, backend="numpy").fit(table, target)
     expected, n_launches = model.predict(table), []
-    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 1)
+    monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 1)
     monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2 * 16 * (8 + 8))  # of one column
     usual = NumbaDevice.launch
     monkeypatch.setattr(
@@ -274,7 +275,7 @@ def test_rows_are_predicted_as_many_at_a_time_as_there_is_memory_for(weather, mo
     model.set_params(backend="cuda")
     assert model.predict(table).tobytes() == expected.tobytes()
     assert len(n_launches) == 3  # of 16, 16 and 8 rows
-    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 17)
+    monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 17)
     with pytest.raises(MemoryError, match=r"17 rows need .* MiB are free"):
         model.predict(table)
 
@@ -282,7 +283,7 @@ def test_rows_are_predicted_as_many_at_a_time_as_there_is_memory_for(weather, mo
 def test_a_small_fit_needs_little_memory(monkeypatch):
     """What histograms may take where there is plenty is not what they need."""
     monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 40_000_000)
-    cuda_backend.CudaBackend(NumbaDevice()).reserve(6, 6_000, 255)
+    CudaBackend(NumbaDevice()).reserve(6, 6_000, 255)
 
 
 def test_more_channels_than_shared_memory_holds_are_searched_on_the_host(
@@ -311,7 +312,7 @@ def test_categories_without_a_kernel_are_divided_by_compiled_code(weather, monke
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
     monkeypatch.setattr(NumbaDevice, "free_bytes", lambda _: 2**30)
-    backend = cuda_backend.CudaBackend(NumbaDevice())
+    backend = CudaBackend(NumbaDevice())
     with pytest.raises(MemoryError, match=r"10,000,000 rows x 100 features need about .* GiB on"):
         backend.reserve(100, 10_000_000, 256)
     assert backend.room_for_hists() == 2**29

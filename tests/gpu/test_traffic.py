@@ -7,8 +7,8 @@ import pytest
 
 from gputree import CARTClassifier, RandomForestClassifier
 from gputree.backends import registry
-from gputree.backends.cuda import backend as cuda_backend
 from gputree.backends.cuda import binning
+from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice
 from gputree.backends.cuda.plan import AUTOMATIC
@@ -97,7 +97,7 @@ def test_answers_are_made_where_the_table_is(monkeypatch, free):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 9, (40, 5)).astype(np.float32), rng.integers(0, 3, 40) * 10
     forest = RandomForestClassifier(3, max_depth=3, random_state=0, backend="numpy").fit(X, y)
-    monkeypatch.setattr(cuda_backend, "LEAST_ROWS", 8)
+    monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 8)
     monkeypatch.setattr(Beside, "free_bytes", lambda device: free)
     backend, table, stack = CudaBackend(Beside()), read_table(X), forest._stack()
     mean = backend.answer(stack, table, np.zeros(3), 3.0, None)

@@ -7,7 +7,7 @@ it waits for the device once a frontier, for the winners.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import leaves as cuda_leaves
+from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda import split as cuda_split
 from gputree.backends.cuda.binning import CudaValues
@@ -47,7 +48,7 @@ from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.leaves import CudaResiduals
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
 from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, attached, span_keys
-from gputree.backends.cuda.watched import CudaOther, CudaWatched, packed
+from gputree.backends.cuda.watched import CudaOther, CudaWatched
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
@@ -60,21 +61,14 @@ from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
-from gputree.data.table import Column, Table, whole_matrix
+from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
-from gputree.dtypes import STAY, Array, HostArray
-from gputree.errors import OutOfMemory
-from gputree.kernels.cuda import predict, route
+from gputree.dtypes import Array, HostArray
+from gputree.kernels.cuda import route
 from gputree.kernels.losses import Loss
 from gputree.runs import pieces
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
-
-LEAST_ROWS = 2**12  # that are predicted together
-
-# Kernels are made once for each set of constants.
-make_leaves_of = cache(predict.make_leaves_of)
-make_sum_leaves = cache(predict.make_sum_leaves)
 
 
 class CudaBackend(Defaults):
@@ -382,21 +376,10 @@ class CudaBackend(Defaults):
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
     def leaves_of(self, stack: Stack, table: Table) -> HostArray:
-        has_categories, used, nodes = self._nodes(stack, table)
-        kernel, found = make_leaves_of(has_categories, STAY), []
-        for held in self._blocks(table, used, 4 * stack.n_trees):
-            leaf = self._device.empty(stack.n_trees * held.n_rows, np.int32)
-            args = stack.n_trees, held.n_rows, held.values, *nodes, leaf
-            self._launches.over(kernel, held.n_rows, *args)
-            found.append(self._device.download(leaf).reshape(stack.n_trees, held.n_rows))
-        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+        return cuda_predict.leaves_of(self._launches, stack, table)
 
     def sum_leaves(self, stack: Stack, table: Table, start: HostArray) -> HostArray:
-        found = [
-            self._device.download(total).reshape(stack.n_outputs, n_rows)
-            for n_rows, total in self._sums(stack, table, start, 8 * stack.n_outputs)
-        ]
-        return np.concatenate(found, axis=1).T if len(found) > 1 else found[0].T
+        return cuda_predict.sum_leaves(self._launches, stack, table, start)
 
     def answer(
         self,
@@ -406,24 +389,7 @@ class CudaBackend(Defaults):
         divisor: float,
         label: HostArray | None,
     ) -> Array | None:
-        matrix = whole_matrix(table.columns)
-        if matrix is None or not self._device.has(matrix):
-            return None
-        n_outputs = stack.n_outputs
-        n_each = n_outputs if label is None else 1
-        found = self._device.empty(n_each * table.n_rows, np.float64)
-        labels = [] if label is None else self._device.pack(label.astype(np.float64))
-        first = 0
-        # The sums of a block, and what they are in the end.
-        for n_rows, total in self._sums(stack, table, start, 8 * (n_outputs + n_each)):
-            own = found[first * n_each : (first + n_rows) * n_each]
-            kernel = predict.divide_sums if label is None else predict.name_largest
-            args = n_outputs, n_rows, total, divisor, *labels, own
-            self._launches.over(kernel, len(own), *args)
-            first += n_rows
-        if label is not None:
-            return self._device.give(found, (table.n_rows,), label.dtype)
-        return self._device.give(found, (table.n_rows, n_outputs), np.float64)
+        return cuda_predict.answer(self._launches, stack, table, start, divisor, label)
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None
@@ -432,11 +398,12 @@ class CudaBackend(Defaults):
         if not cuda_attribution.can_attribute(self._launches, stack, plan):
             return self._host.attribute(stack, table, owner, background)
         check_outputs(stack, stack.n_outputs)
-        nodes, others = self._nodes(stack, table), None
+        nodes, others = cuda_predict.nodes_of(self._launches, stack, table), None
         if background is not None:
             check_walk(stack, background)
             others = self.hold([background.columns[at] for at in nodes[1].tolist()])
-        blocks = self._blocks(table, nodes[1], 8 * stack.n_outputs * (int(owner.max()) + 1))
+        row_bytes = 8 * stack.n_outputs * (int(owner.max()) + 1)
+        blocks = cuda_predict.blocks(self._launches, table, nodes[1], row_bytes)
         found = cuda_attribution.attribute(
             self._launches, stack, plan, owner, nodes, blocks, others
         )
@@ -448,58 +415,3 @@ class CudaBackend(Defaults):
     def _host(self) -> CpuBackend:
         """Whoever computes what there are no kernels for."""
         return CpuBackend(self._n_threads)
-
-    def _sums(
-        self, stack: Stack, table: Table, start: HostArray, n_bytes: int
-    ) -> Iterator[tuple[int, Array]]:
-        """What leaves add up to, (outputs, rows), for blocks of so many rows.
-
-        `n_bytes` is what a row takes beside its values.
-        """
-        check_outputs(stack, len(start))
-        has_categories, used, nodes = self._nodes(stack, table)
-        kernel, n_outputs = make_sum_leaves(has_categories, STAY), stack.n_outputs
-        value, column, initial = self._device.pack(
-            stack.value, stack.column, np.asarray(start, np.float64)
-        )
-        payload = stack.width, value, column, n_outputs, initial
-        for held in self._blocks(table, used, n_bytes):
-            total = self._device.empty(n_outputs * held.n_rows, np.float64)
-            args = stack.n_trees, held.n_rows, held.values, *nodes, *payload, total
-            self._launches.over(kernel, held.n_rows, *args)
-            yield held.n_rows, total
-
-    def _nodes(self, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:
-        """Whether categories are tested, the columns that are, and the trees on the device."""
-        check_walk(stack, table)
-        feature = stack.joined("feature")
-        # Where all trees are leaves, a column is brought that nobody looks at.
-        used = np.unique(feature[feature >= 0]) if (feature >= 0).any() else np.zeros(1, np.int64)
-        nodes = packed(self._device, stack, used)
-        return bool((stack.category_start >= 0).any()), used, nodes
-
-    def _blocks(self, table: Table, used: HostArray, n_bytes: int) -> Iterator[CudaValues]:
-        """Some columns of as many rows at a time as there is memory for.
-
-        `n_bytes` is what the answer of a row takes.
-        """
-        free, n_rows = self._device.free_bytes(), table.n_rows
-        row_bytes = 8 * len(used) + n_bytes
-        most = n_rows if free is None else free // (2 * row_bytes)
-        if free is not None and most < min(n_rows, LEAST_ROWS):
-            raise OutOfMemory(
-                f"{LEAST_ROWS:,} rows need {LEAST_ROWS * row_bytes / 2**20:.1f} MiB on "
-                f"{self.device}, and {free / 2**20:.1f} MiB are free; use device='cpu'"
-            )
-        for first in range(0, n_rows, most):
-            yield self._held(table, used, slice(first, first + most))
-
-    def _held(self, table: Table, used: HostArray, rows: slice) -> CudaValues:
-        """Some columns of some rows."""
-        matrix = whole_matrix(table.columns)
-        if matrix is not None:
-            found = cuda_binning.hold_rows(self._launches, matrix[rows], used)
-            if found is not None:
-                return found
-        columns = (table.columns[at] for at in used.tolist())
-        return self.hold([replace(column, values=column.values[rows]) for column in columns])
