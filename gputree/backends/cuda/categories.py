@@ -16,7 +16,8 @@ from gputree.backends.cuda.launch import Launches
 from gputree.backends.seen import Seen, blank, has_code_for_missing
 from gputree.data.target import Channels
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.cuda import categories
+from gputree.kernels.cuda import branches, categories
+from gputree.kernels.cuda import seen as seen_kernels
 from gputree.kernels.cuda.gpu import WARP
 from gputree.runs import begins, spread_out
 
@@ -31,7 +32,7 @@ MOST_SCORED = 32  # channels of which a block finds principal components
 MOST_BRANCHED = 1000  # channels whose sums over categories a block keeps
 
 make_rate_categories = cache(categories.make_rate_categories)
-make_rate_branches = cache(categories.make_rate_branches)
+make_rate_branches = cache(branches.make_rate_branches)
 
 
 def can_rate(channels: Channels, rules: CategoryRules) -> bool:
@@ -142,14 +143,14 @@ def seen(launches: Launches, hist: CudaHist, place: HostArray, feature: HostArra
     threads, n_blocks = launches.tuning.category_threads, min(len(place), MOST_BLOCKS)
     pairs = *_pairs(launches, hist, place, feature), n_channels
     counted = dev.empty(len(place), np.int32)
-    dev.launch(categories.count_seen, n_blocks, threads, *pairs, counted)
+    dev.launch(seen_kernels.count_seen, n_blocks, threads, *pairs, counted)
     n_known = dev.download(counted)[: len(place)].astype(np.int64)
     has_missing = has_code_for_missing(bins, feature)
     n = n_known + has_missing
     width = 1 + n_channels
     entries = dev.empty(int(n.sum()) * width, np.int64)
     first = dev.upload(begins(n))
-    dev.launch(categories.gather_seen, n_blocks, threads, *pairs, first, entries)
+    dev.launch(seen_kernels.gather_seen, n_blocks, threads, *pairs, first, entries)
     listed = dev.download(entries)[: int(n.sum()) * width].reshape(-1, width)
     found = blank(bins, feature, n_known, n_channels)
     # The entry for all other values, if there is one, comes before that of missing ones.

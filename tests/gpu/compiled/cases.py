@@ -15,6 +15,7 @@ from gputree.kernels.cuda import (
     agree,
     attribution,
     binning,
+    branches,
     categories,
     draws,
     few_rows,
@@ -24,6 +25,7 @@ from gputree.kernels.cuda import (
     leaves,
     predict,
     route,
+    seen,
     sort,
     split,
 )
@@ -176,11 +178,11 @@ def groups() -> Iterator[Case]:
                 name += " by means" if only_by_means else ""
                 yield Case(name, kernel, threads, (two_classes,), arrays)
         for source in (GINI, ENTROPY, ERROR):
-            kernel = categories.make_rate_branches(source.formulas, source.sums_by_branch)
+            kernel = branches.make_rate_branches(source.formulas, source.sums_by_branch)
             name = f"rate_branches {source.formulas.__name__} {hist}"
             yield Case(name, kernel, WARP, (8 * (categories.BOARD + 5),), arrays)
-        yield Case(f"count_seen {hist}", categories.count_seen, threads, arrays=arrays)
-        yield Case(f"gather_seen {hist}", categories.gather_seen, threads, arrays=arrays)
+        yield Case(f"count_seen {hist}", seen.count_seen, threads, arrays=arrays)
+        yield Case(f"gather_seen {hist}", seen.gather_seen, threads, arrays=arrays)
 
 
 def routes() -> Iterator[Case]:
