@@ -69,6 +69,29 @@ def test_a_level_takes_few_launches_and_one_wait(n_rows, is_regression):
     assert uploads.max() <= MOST_UPLOADS + 1  # an array that never changes travels once a fit
 
 
+def test_lists_of_rows_and_of_nodes_are_not_copied_from_frontier_to_frontier(monkeypatch):
+    lists, lengths = set(), set()
+    route = CudaBackend.route
+
+    def noted(backend, rows, moves):
+        rows = route(backend, rows, moves)
+        lists.add(id(rows.order))
+        lengths.add((len(rows.start), id(rows.start)))
+        return rows
+
+    monkeypatch.setattr(CudaBackend, "route", noted)
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2)).astype(np.float32)
+    table = Table(tuple(Column(f"x{i}", Kind.NUMERIC, X[:, i]) for i in range(2)), 40)
+    backend = CudaBackend(NumbaDevice())
+    bins, data = bin_table(backend, table, None, 255)
+    target = class_target(rng.integers(0, 2, 40), 2, None)
+    found = grow(backend, data, bins, target, Rules(GINI, max_leaves=12), 10**8)
+    assert found.draft.n_nodes > 20
+    assert len(lists) == 1
+    assert len(lengths) <= 1 + np.log2(found.draft.n_nodes)
+
+
 @pytest.mark.parametrize(("loss", "n_outputs"), [(SQUARED, 1), (LOGISTIC, 1), (SOFTMAX, 3)])
 def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs):
     rng = np.random.default_rng(0)
