@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.comm import Comm, total
+from gputree.comm import ALONE, Comm, total
 from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.estimators import parameters
@@ -34,6 +34,11 @@ class ContentOrder:
     place: HostArray | slice  # of each among those of all ranks
     n: int  # how many there are
     comm: Comm
+
+    @classmethod
+    def alone(cls, row: HostArray) -> "ContentOrder":
+        """The order of rows that are all here."""
+        return cls(row, slice(None), len(row), ALONE)
 
     def all_of(self, values: HostArray) -> HostArray:
         """The integers that all ranks have for their rows, from those of the rows here."""
@@ -101,7 +106,7 @@ def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> Co
     """
     n = len(row)
     if comm.size == 1:
-        return ContentOrder(row, slice(None), n, comm)
+        return ContentOrder.alone(row)
     n_ranges = 1 + int(total(comm, n)) // ROWS_AT_ONCE
     bounds = [(at << 64) // n_ranges for at in range(1, n_ranges)]
     ends = [0, *np.searchsorted(key, np.array(bounds, np.uint64)).tolist(), n]
