@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gputree import sampling
-from gputree.comm import Comm, total
+from gputree.comm import ALONE, Comm, total
 from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.estimators import parameters
@@ -34,6 +34,11 @@ class ContentOrder:
     place: HostArray | slice  # of each among those of all ranks
     n: int  # how many there are
     comm: Comm
+
+    @classmethod
+    def alone(cls, row: HostArray) -> "ContentOrder":
+        """The order of rows that are all here."""
+        return cls(row, slice(None), len(row), ALONE)
 
     def all_of(self, values: HostArray) -> HostArray:
         """The integers that all ranks have for their rows, from those of the rows here."""
@@ -87,7 +92,7 @@ def order_of(
     table = dataset.data, dataset.bins, is_in
     row = fit.backend.row_order(*table, answers, weight)
     if dataset.comm.size == 1:
-        return ContentOrder(row, slice(None), len(row), dataset.comm)
+        return ContentOrder.alone(row)
     key = np.zeros(dataset.n_rows, np.uint64)
     key[is_in] = sampling.with_answers(fit.backend.row_keys(*table), answers[is_in])
     own = np.ones(len(row), SUM) if weight is None else weight[row]

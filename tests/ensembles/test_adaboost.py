@@ -16,8 +16,14 @@ from gputree import (
     sampling,
 )
 from gputree.ensembles import adaboost_rounds
+from gputree.ensembles.draws import ContentOrder
 
 STUMP = DecisionTreeClassifier(criterion="error", max_depth=1)
+
+
+def in_order(growing):
+    """Rows as they are, instead of by what they hold."""
+    return ContentOrder.alone(np.arange(growing.dataset.n_rows))
 
 
 def test_ten_rows_by_hand():
@@ -76,9 +82,7 @@ def draws_at(monkeypatch):
 
         monkeypatch.setattr(sampling, "tree_seed", lambda seed, tree: tree)
         monkeypatch.setattr(sampling, "drawn_with_replacement", drawn)
-        monkeypatch.setattr(
-            adaboost_rounds, "content_order", lambda growing: np.arange(growing.dataset.n_rows)
-        )
+        monkeypatch.setattr(adaboost_rounds, "content_order", in_order)
 
     return fix
 

@@ -14,7 +14,7 @@ from gputree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
 )
-from gputree.ensembles.draws import Draws
+from gputree.ensembles.draws import ContentOrder, Draws
 
 X, Y = load_iris(return_X_y=True)
 
@@ -166,9 +166,11 @@ def test_a_row_of_weight_two_is_drawn_like_two_rows(weights, tree):
     weight = np.array([*weights, 1])
     n, total = len(weight), int(weight.sum())
     some = np.flatnonzero(weight)
-    weighed = Draws(5, total, True, some, weight[some], n).counts(tree)
+    order = ContentOrder.alone(some)
+    weighed = Draws(5, total, True, order, weight[some], n).counts(tree)
     row = np.repeat(np.arange(n), weight)
-    repeated = Draws(5, total, True, np.arange(total), None, total).counts(tree)
+    order = ContentOrder.alone(np.arange(total))
+    repeated = Draws(5, total, True, order, None, total).counts(tree)
     assert weighed.tolist() == np.bincount(row, repeated, minlength=n).tolist()
 
 
