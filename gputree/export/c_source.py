@@ -17,6 +17,7 @@ from gputree.export.c_templates import (
     CATEGORY_OF_NUMBER,
     CATEGORY_OF_TEXT,
     CHECKED,
+    COMBINE,
     COMBINED,
     DIVIDED,
     EXP,
@@ -29,6 +30,7 @@ from gputree.export.c_templates import (
 from gputree.export.plan import NotExportable, Plan
 from gputree.export.tables import Tables, tables_of, wrapped
 from gputree.kernels import exponential
+from gputree.tree.directions import Directions
 
 UNKNOWN = {"error": 0, "missing": 1, "majority": 2}  # as in CHECKED
 
@@ -44,8 +46,25 @@ def to_c(plan: Plan, name: str) -> str:
         parts.append(_exp())
     parts.append(OUTCOME.replace("@SURROGATES@", SURROGATES if plan.has_surrogates else ""))
     parts += [DIVIDED if plan.is_divided else WALK, COMBINED[plan.combine]]
-    parts.append(PREDICT.replace("@ANSWER@", ANSWERS[plan.link]).replace("@NAME@", name))
+    predict = PREDICT.replace("@ANSWER@", ANSWERS[plan.link]).replace("@NAME@", name)
+    if plan.directions is not None:
+        parts += [_combinations(plan.directions), COMBINE]
+        predict = predict.replace("row[N_COLUMNS]", "row[N_COLUMNS + N_COMBINATIONS]")
+        predict = predict.replace("    combine(", "    add_up(row);\n    combine(")
+    parts.append(predict)
     return "".join(parts)
+
+
+def _combinations(directions: Directions) -> str:
+    return "\n".join(
+        [
+            f"\n#define N_COMBINATIONS {len(directions)}",
+            _whole("N_TERMS", directions.n_terms),
+            _whole("TERM_COLUMN", directions.column),
+            _floats("TERM_WEIGHT", directions.weight),
+            "",
+        ]
+    )
 
 
 def _head(plan: Plan, name: str) -> str:

@@ -300,6 +300,20 @@ ANSWERS = {
     + SHARES,
 }
 
+COMBINE = """
+/* The combinations of columns of a row, behind its values. */
+static void add_up(double *row) {
+    for (int at = 0, term = 0; at < N_COMBINATIONS; ++at) {
+        double total = 0.0;
+        for (int left = N_TERMS[at]; left > 0; --left, ++term) {
+            double product = row[TERM_COLUMN[term]] * TERM_WEIGHT[term];
+            total += product;
+        }
+        row[N_COLUMNS + at] = total;
+    }
+}
+"""
+
 PREDICT = """
 int @NAME@_predict(const double *x, double *answer) {
     double row[N_COLUMNS], total[N_OUTPUTS];

@@ -25,6 +25,7 @@ def to_onnx(plan: Plan, missing_text: str) -> Any:
         import onnx
     except ImportError as error:
         raise ImportError("to_onnx needs onnx; pip install 'gputree[export]'") from error
+    plan.refuse_combinations("ONNX")
     plan.refuse_divided("ONNX")
     graph = Graph(onnx)
     table, refused = read_inputs(graph, plan, missing_text)

@@ -13,6 +13,7 @@ import numpy as np
 from gputree.data.schema import Schema
 from gputree.data.table import Kind
 from gputree.dtypes import STAY, HostArray
+from gputree.tree.directions import Directions
 from gputree.tree.tree import Tree
 
 # From what the trees add up to, divided by `divisor`, to the answer.
@@ -50,12 +51,6 @@ class Plan:
     classes: HostArray | None = None
 
     def __post_init__(self) -> None:
-        if any(tree.directions is not None for tree in self.trees):
-            raise NotExportable(
-                f"{self.estimator} tests combinations of columns, which no other format holds yet; "
-                "use to_json or save, or fit a tree that tests a column a node, such as "
-                "DecisionTreeClassifier"
-            )
         if self.link == LOGISTIC and self.classes is not None and len(self.classes) != 2:
             raise NotExportable(
                 f"the {self.estimator} has seen one class only, so there is nothing to tell apart; "
@@ -103,6 +98,21 @@ class Plan:
         is_ordered = self.schema.kinds[feature] is Kind.ORDINAL
         unknown = self.schema.unknown
         return "missing" if is_ordered and unknown == "majority" else unknown
+
+    @property
+    def directions(self) -> Directions | None:
+        """The combinations of columns that a single tree tests, if it tests any."""
+        own = self.trees[0].directions
+        return own if own is not None and len(own) else None
+
+    def refuse_combinations(self, name: str) -> None:
+        """Refuse tests of several columns at once."""
+        if self.directions is not None:
+            raise NotExportable(
+                f"{name} tests one column a node, and {self.estimator} combinations of columns; "
+                "use to_python, to_c, to_sql or to_json, or fit a tree that tests a column a node, "
+                "such as DecisionTreeClassifier"
+            )
 
     def refuse_divided(self, name: str) -> None:
         """Refuse rows that go down several branches."""
@@ -198,7 +208,7 @@ def _test(plan: Plan, feature: int, threshold: float, low: int, slots: HostArray
 
 def _ordered(plan: Plan, feature: int, threshold: float, low: int) -> Test:
     """Ordered categories are categories, too: those up to the threshold go to `low`."""
-    if plan.schema.kinds[feature] is Kind.NUMERIC:
+    if feature >= plan.schema.n_features or plan.schema.kinds[feature] is Kind.NUMERIC:
         return Test(feature, threshold, low, None)
     n_categories = len(plan.categories_of(feature))
     slots = tuple(low if category <= threshold else 1 - low for category in range(n_categories))

@@ -14,6 +14,7 @@ from gputree.export import plan as plans
 from gputree.export.plan import NotExportable, Plan
 from gputree.export.tables import Tables, tables_of, wrapped
 from gputree.kernels import exponential
+from gputree.tree.directions import Directions
 
 PLAIN = (str, bytes, int, float, bool)  # what Python writes as it reads it
 
@@ -126,6 +127,21 @@ def _coded(row):
     return x
 '''
 
+COMBINED = '''
+
+def _combined(x):
+    """The values of a row, and behind them its combinations of columns."""
+    found = list(x)
+    for terms in COMBINATIONS:
+        total = 0.0
+        for column, weight in terms:
+            total = math.nan if x[column] is None else total + x[column] * weight
+            if total != total:
+                break
+        found.append(total if total == total else None)
+    return found
+'''
+
 EXP = '''
 
 def _exp(x):
@@ -208,7 +224,7 @@ ANSWER = '''
 
 def {name}(row):
     """{doc}"""
-    total = _total(_coded(row))
+    total = _total({x})
 '''
 
 LABEL = '''
@@ -228,6 +244,8 @@ def to_python(plan: Plan) -> str:
     columns = _listed([repr(name) for name in plan.schema.names])
     parts = [HEAD.format(estimator=plan.estimator, classes=said, columns=columns)]
     parts += [_constants(plan, tables), CODED.format()]
+    if plan.directions is not None:
+        parts.append(COMBINED)
     if plan.link != plans.IDENTITY:
         parts.append(_exp_source())
     parts += [_walk_source(plan), _total_source(plan), _answer_source(plan)]
@@ -265,6 +283,8 @@ def _constants(plan: Plan, tables: Tables) -> str:
     if plan.has_surrogates:
         lines.append(f"SURROGATE_THRESHOLD = {_floats(tables.surrogate_threshold)}")
     lines.append(f"VALUE = {_listed([_floats(row) for row in tables.value])}")
+    if plan.directions is not None:
+        lines.append(f"COMBINATIONS = {_listed(_combinations(plan.directions))}")
     if plan.link != plans.IDENTITY:
         lines.append(f"EXP_TERMS = {_floats(np.array(exponential.TERMS[1:]))}")
     return "\n".join(lines) + "\n"
@@ -285,14 +305,16 @@ def _total_source(plan: Plan) -> str:
 
 
 def _answer_source(plan: Plan) -> str:
+    x = "_coded(row)" if plan.directions is None else "_combined(_coded(row))"
     if plan.classes is not None:
         doc = "The probability of each class of a row."
-        return ANSWER.format(name="predict_proba", doc=doc) + ANSWERS[plan.link] + LABEL
+        return ANSWER.format(name="predict_proba", doc=doc, x=x) + ANSWERS[plan.link] + LABEL
     if plan.n_answers == 1:
         body = ANSWERS[plan.link].replace("return total", "return total[0]")
         body = body.replace("return [_exp(total[0])]", "return _exp(total[0])")
-        return ANSWER.format(name="predict", doc="The prediction of a row.") + body
-    return ANSWER.format(name="predict", doc="The predictions of a row.") + ANSWERS[plan.link]
+        return ANSWER.format(name="predict", doc="The prediction of a row.", x=x) + body
+    doc = "The predictions of a row."
+    return ANSWER.format(name="predict", doc=doc, x=x) + ANSWERS[plan.link]
 
 
 def _exp_source() -> str:
@@ -305,6 +327,16 @@ def _exp_source() -> str:
         ln2_low=exponential.LN_2_LOW,
         last=exponential.TERMS[0],
     )
+
+
+def _combinations(directions: Directions) -> list[str]:
+    """Columns and weights of each combination."""
+    found = []
+    for number in range(len(directions)):
+        column, weight = (part.tolist() for part in directions.terms(number))
+        pairs = zip(column, weight, strict=True)
+        found.append(_listed([f"({at}, {_float(factor)})" for at, factor in pairs]))
+    return found
 
 
 def _categories(plan: Plan, feature: int) -> str:

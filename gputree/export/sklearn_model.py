@@ -49,6 +49,7 @@ def to_sklearn(plan: Plan, model: Any) -> Any:
 
 def _refuse(plan: Plan) -> None:
     name = "scikit-learn"
+    plan.refuse_combinations(name)
     plan.refuse_divided(name)
     plan.refuse_surrogates(name)
     plan.refuse_stops(name)

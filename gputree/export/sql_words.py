@@ -65,6 +65,24 @@ class Columns:
         # Through an alias: SQLite takes a quoted name that it does not know for a string.
         self.column = [f"t.{named(name)}" for name in plan.schema.names]
         self.literals = [self._literals(at) for at in range(len(self.column))]
+        self.column += self._combinations()
+
+    def _combinations(self) -> list[str]:
+        """Combinations of columns, which are tested as columns are."""
+        directions = self.plan.directions
+        if directions is None:
+            return []
+        if any(self.plan.categories_of(at) for at in directions.column.tolist()):
+            raise NotExportable(
+                "a combination has a column of ordered categories, whose numbers SQL does not "
+                "know; give numbers to the fit, or use to_python, to_c or to_json"
+            )
+        found = []
+        for each in range(len(directions)):
+            terms = zip(*(part.tolist() for part in directions.terms(each)), strict=True)
+            said = [f"{self.column[at]} * {number(weight)}" for at, weight in terms]
+            found.append(f"({' + '.join(said)})")
+        return found
 
     def leads(self, test: Test, slot: int) -> str:
         """The condition that a test leads to a child; not true where the value is missing."""

@@ -49,6 +49,7 @@ def to_treelite(plan: Plan) -> Any:
 
 def _refuse(plan: Plan) -> None:
     name = "treelite"
+    plan.refuse_combinations(name)
     plan.refuse_divided(name)
     plan.refuse_surrogates(name)
     plan.refuse_stops(name)
