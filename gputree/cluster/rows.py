@@ -44,7 +44,7 @@ class RankDataset(Dataset):
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
         choice = choose(
-            how.device,
+            "cpu" if how.device == "auto" else how.device,
             # No rows are no work, and NumPy minds them least.
             how.backend if table.n_rows else "numpy",
             n_jobs=how.n_jobs,
