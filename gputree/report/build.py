@@ -39,7 +39,7 @@ def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int
         )
     check_is_fitted(model)
     if isinstance(model, TreeEstimator) and model.combines_columns:
-        raise TypeError(
+        raise ValueError(
             f"a report shows tests of single columns, and {type(model).__name__} has combinations "
             "of them; use export_text, plot_tree and plot_boundary"
         )

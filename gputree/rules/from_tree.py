@@ -50,7 +50,7 @@ Path = dict[int, Region]  # by column, in the order in which they are first test
 def rules_of(tree: Tree, schema: Schema, classes: HostArray) -> RuleSet:
     """A rule for each leaf that a row can reach, in the order of the tree's text."""
     if tree.directions is not None:
-        raise TypeError(
+        raise ValueError(
             "rules have conditions on single columns, and nodes of this tree test combinations of "
             "them; export_text shows the tree, and DecisionTreeClassifier has rules"
         )

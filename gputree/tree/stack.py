@@ -51,7 +51,7 @@ class Stack:
         if not trees:
             raise ValueError("trees: a stack has at least one")
         if any(tree.directions is not None for tree in trees):
-            raise TypeError(
+            raise ValueError(
                 "a tree that tests combinations of columns can be neither added to others nor "
                 "explained by Shapley values yet; use a tree that tests a column a node, such as "
                 "DecisionTreeClassifier"

@@ -260,6 +260,19 @@ def test_shapley_values_add_up_to_predictions(run, bundled, model):
         assert f"row {row + 1}: predicted {told['prediction']}; " in text
 
 
+def test_combinations_of_columns_are_told_on_a_path_and_not_by_shapley_values(run, fail, bundled):
+    run("train", "wine", "--model", "oblique", "--max-depth", 2, "-q")
+    fitted = gputree.load("wine.gputree")
+    X, _ = bundled("wine")
+    note = "1 column of wine is not used: target"
+    text = run("explain", "wine.gputree", "wine", "--path", "--row", 3, notes=note)
+    first = fitted.export_text().splitlines()[0]
+    assert first.partition(" <= ")[0] in text
+    assert f"class {fitted.predict(X)[2]} " in text
+    X.to_pandas().to_csv("X.csv", index=False)
+    assert "combinations of columns" in fail("explain", "wine.gputree", "X.csv", "--row", 3)
+
+
 def test_bags_of_columns_add_up_too(run, bundled):
     few = ["--n-estimators", 2, "--set", "max_features=0.2", "--seed", 1]
     run("train", "wine", "--model", "bagging", *few, "-q")

@@ -228,14 +228,18 @@ def test_the_form_of_scikit_learn_is_refused():
         (lambda tree: tree.to_rules(), "export_text shows the tree"),
         (lambda tree: tree.shap_values(IRIS[0]), "Shapley"),
         (lambda tree: tree.report(*IRIS), "plot_tree"),
-        (lambda tree: gputree.BaggingClassifier(tree).fit(*IRIS), "DecisionTreeClassifier"),
-        (lambda tree: gputree.AdaBoostClassifier(tree).fit(*IRIS), "DecisionTreeClassifier"),
         (lambda tree: gputree.RuleSetClassifier(tree).fit(*IRIS), "has rules"),
     ],
 )
 def test_what_is_about_single_columns_is_refused(ask, what):
-    with pytest.raises(TypeError, match=what):
+    with pytest.raises(ValueError, match=what):
         ask(ObliqueTreeClassifier().fit(*IRIS))
+
+
+@pytest.mark.parametrize("ensemble", [gputree.BaggingClassifier, gputree.AdaBoostClassifier])
+def test_ensembles_refuse_oblique_trees(ensemble):
+    with pytest.raises(TypeError, match="give for example DecisionTreeClassifier"):
+        ensemble(ObliqueTreeClassifier()).fit(*IRIS)
 
 
 def test_names_of_scikit_learn_and_of_shapley_values_are_not_there():

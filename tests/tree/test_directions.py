@@ -76,7 +76,7 @@ def test_a_pickle_has_the_combinations_and_none_can_be_changed():
 
 
 def test_trees_with_combinations_are_not_added_up():
-    with pytest.raises(TypeError, match="combinations of columns"):
+    with pytest.raises(ValueError, match="combinations of columns"):
         Stack.of([tree()])
 
 
