@@ -19,7 +19,8 @@ from gputree.report.trees import whole_families
 MODELS = [
     name
     for name in gputree.__all__
-    if hasattr(getattr(gputree, name), "get_params") and name != "RuleSetClassifier"
+    if hasattr(getattr(gputree, name), "get_params")
+    and not name.startswith(("RuleSet", "Oblique"))  # which have none
 ]
 
 
