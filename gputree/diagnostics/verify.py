@@ -188,6 +188,7 @@ def selftest(device: str = "cuda") -> SelfTest:
 def _tunings() -> "dict[str, Tuning]":
     """Sizes of blocks and tiles, by name."""
     from gputree.backends.cuda.plan import AUTOMATIC
+    from gputree.kernels.cuda.gpu import WARP
 
     return {
         "usual": AUTOMATIC,
@@ -205,6 +206,12 @@ def _tunings() -> "dict[str, Tuning]":
             gradient_threads=AUTOMATIC.gradient_threads // 2,
             gradient_blocks=AUTOMATIC.gradient_blocks // 2,
             few_rows=0,
+            category_threads=max(WARP, AUTOMATIC.category_threads // 2),
+            attribution_threads=max(WARP, AUTOMATIC.attribution_threads // 2),
+            staged_bytes=AUTOMATIC.staged_bytes // 2,
+            value_slots=AUTOMATIC.value_slots // 2,
+            sort_threads=AUTOMATIC.sort_threads // 2,
+            sort_rows=AUTOMATIC.sort_rows // 2,
         ),
         "double": replace(
             AUTOMATIC,
@@ -217,6 +224,12 @@ def _tunings() -> "dict[str, Tuning]":
             gradient_threads=AUTOMATIC.gradient_threads * 2,
             gradient_blocks=AUTOMATIC.gradient_blocks * 2,
             few_rows=AUTOMATIC.few_rows * 2,
+            category_threads=AUTOMATIC.category_threads * 2,
+            attribution_threads=AUTOMATIC.attribution_threads * 2,
+            staged_bytes=AUTOMATIC.staged_bytes * 2,
+            value_slots=AUTOMATIC.value_slots * 2,
+            sort_threads=AUTOMATIC.sort_threads * 2,
+            sort_rows=AUTOMATIC.sort_rows * 2,
         ),
         "no shared memory": replace(AUTOMATIC, direct_rows=2**31, few_rows=AUTOMATIC.few_rows * 8),
     }

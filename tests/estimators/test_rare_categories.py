@@ -13,6 +13,7 @@ from gputree import (
     GradientBoostingRegressor,
     RandomForestRegressor,
 )
+from gputree.backends.defaults import Defaults
 from gputree.growth.seek import Seeker
 from gputree.tree.tree import Split
 
@@ -110,13 +111,13 @@ def test_nodes_too_small_for_any_category_are_not_searched_and_lose_nothing(shar
     y = y + 3 * (X["who"].cat.codes.to_numpy() % 2)
     X["who"] = X["who"].mask(np.random.default_rng(2).random(len(X)) < share)
     searched = []
-    split_categories = Seeker._split_categories
+    rate_categories = Defaults.rate_categories
 
-    def counted(self, hist, place, feature):
+    def counted(self, hist, place, *others):
         searched.append(len(place))
-        return split_categories(self, hist, place, feature)
+        return rate_categories(self, hist, place, *others)
 
-    monkeypatch.setattr(Seeker, "_split_categories", counted)
+    monkeypatch.setattr(Defaults, "rate_categories", counted)
     quick = DecisionTreeRegressor(backend="numpy").fit(X, y)
     n_quick = sum(searched)
     monkeypatch.setattr(Seeker, "_may_divide", lambda self, sums: np.ones((len(sums), 1), bool))

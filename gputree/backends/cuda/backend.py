@@ -347,7 +347,7 @@ class CudaBackend(Defaults):
         listed = self._device.download(rows.order), rows.start, rows.n_rows
         order, start, n_rows = dispersed_lists(*listed, nodes, row, node)
         order = self._device.upload(order)
-        return replace(rows, order=order, start=start, n_rows=n_rows, half=0)
+        return replace(rows, order=order, start=start, n_rows=n_rows, half=0, ends=None)
 
     # Whole trees.
 

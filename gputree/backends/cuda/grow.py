@@ -465,5 +465,11 @@ class LevelTree:
             depth=depth,
             score=best[:, split.SCORE].copy().view(np.float64),
             sums=node[:, grow.SUMS :].copy(),
-            rows=replace(self.rows, start=start, n_rows=np.where(is_leaf, n_rows, 0)),
+            rows=self._ended(start, np.where(is_leaf, n_rows, 0)),
         )
+
+    def _ended(self, start: HostArray, n_rows: HostArray) -> CudaRows:
+        """The rows at their last nodes."""
+        # Trees of numbers are asked where rows end, and those of gradients twice.
+        ends = None if self.channels.is_classes else self.launches.cut(start, n_rows)[0]
+        return replace(self.rows, start=start, n_rows=n_rows, ends=ends)

@@ -69,6 +69,7 @@ class CudaRows:
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
     half: int = 0  # where the second half of `order` begins, if rows go to and fro between two
     kept: dict[str, Array] = field(default_factory=dict)  # what was brought when it was first asked
+    ends: Tiles | None = None  # the tiles of the rows at all nodes, where they were cut ahead
 
     @property
     def stride(self) -> int:
@@ -88,7 +89,7 @@ def span_keys(launches: Launches, rows: CudaRows) -> Array:
 
 def ends_of(launches: Launches, rows: CudaRows) -> Tiles:
     """The tiles of the rows at all nodes, each with the number of its node."""
-    return launches.cut(rows.start, rows.n_rows)[0]
+    return rows.ends or launches.cut(rows.start, rows.n_rows)[0]
 
 
 def attached(
@@ -223,4 +224,4 @@ def with_children(
     stays = ways.first + moves.n_children
     start[children], n_rows[children] = np.delete(begin, stays), np.delete(n_found, stays)
     start[moves.node], n_rows[moves.node] = begin[stays], n_found[stays]
-    return replace(rows, start=start, n_rows=n_rows)
+    return replace(rows, start=start, n_rows=n_rows, ends=None)
