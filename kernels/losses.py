@@ -126,7 +126,7 @@ def huber(tools):
     def value(y, raw, constant):
         apart = larger(y - raw, raw - y)
         small = smaller(apart, constant)
-        return mul(small, apart - small / 2.0)
+        return mul(small, apart - mul(small, 0.5))
 
     return Formulas(gradient_hessian, value)
 
