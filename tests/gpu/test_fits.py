@@ -218,7 +218,7 @@ def boosting_case(weather, kind):
     return table, y, options.pop("loss"), options
 
 
-@pytest.mark.quick("huber", "rows counted", "by worth", "softmax, some rows")
+@pytest.mark.quick("rows counted", "by worth")
 @pytest.mark.parametrize("kind", BOOSTED)
 def test_boosted_trees_are_those_of_numpy(boosted_on_device, boosted_on_numpy, weather, kind):
     table, y, loss, options = boosting_case(weather, kind)

@@ -92,7 +92,10 @@ def test_lists_of_rows_and_of_nodes_are_not_copied_from_frontier_to_frontier(mon
     assert len(lengths) <= 1 + np.log2(found.draft.n_nodes)
 
 
-@pytest.mark.parametrize(("loss", "n_outputs"), [(SQUARED, 1), (LOGISTIC, 1), (SOFTMAX, 3)])
+@pytest.mark.parametrize(
+    ("loss", "n_outputs"),
+    [(SQUARED, 1), (LOGISTIC, 1), pytest.param(SOFTMAX, 3, marks=pytest.mark.thorough)],
+)
 def test_a_round_of_boosting_takes_few_launches_and_waits(loss, n_outputs):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 6, (60, 2)).astype(np.float32)

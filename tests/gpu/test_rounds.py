@@ -93,7 +93,10 @@ def test_a_sample_of_no_rows_is_all_of_them():
     "sizes",
     [
         {"sort_threads": WARP, "sort_rows": 3 * WARP, "threads": WARP},
-        {"sort_threads": 3 * WARP, "sort_rows": 3 * WARP, "gradient_blocks": 100},
+        pytest.param(
+            {"sort_threads": 3 * WARP, "sort_rows": 3 * WARP, "gradient_blocks": 100},
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_sizes_of_blocks_change_nothing(sizes):
@@ -128,6 +131,7 @@ def test_rows_are_ordered_by_what_they_hold(weighs):
     assert sorted(orders[0]) == np.flatnonzero(is_in).tolist()
 
 
+@pytest.mark.quick("logistic")
 @pytest.mark.parametrize("kind", ["logistic", "softmax"])
 def test_rows_of_another_table_are_watched_on_the_device(weather, kind):
     """Some of their categories nobody has seen; some have no weight."""
@@ -201,7 +205,7 @@ TRAFFIC = {
 
 
 @pytest.mark.skipif(not SIMULATED, reason="there are as many bytes anywhere")
-@pytest.mark.quick("sampled", "early stopping", "quantile")
+@pytest.mark.quick("sampled", "early stopping")
 @pytest.mark.parametrize("case", TRAFFIC)
 def test_what_a_round_moves_to_and_from_the_device_does_not_depend_on_the_rows(case):
     kind, options = TRAFFIC[case]
