@@ -102,15 +102,20 @@ def _as_integers(
     *,
     counts_rows: bool,
 ) -> Gradients:
-    xp, n = lib.xp, int(total_of(comm, inside.sum()))
-    part = lib.from_host(inside)
-    gradient, gradient_shift, total = _wide(lib, gradient, part, n, comm)
+    xp, part, n_here = lib.xp, lib.from_host(inside), int(inside.sum())
+    n = int(total_of(comm, n_here))
+    gradient = xp.where(part, gradient, 0.0)
+    hessian = None if hessian is None else xp.where(part, hessian, 0.0)
+    # Ranks say the same, one after another, whichever backend each of them has.
+    most = np.array([_most(lib, gradient), 0.0 if hessian is None else _most(lib, hessian)])
+    steep, curved = largest(comm, most).tolist()
+    gradient, gradient_shift, total = _wide(lib, gradient, steep, n, comm)
     less = narrowing(total, n)
     narrow = _narrow(gradient, less)
     wide_hessian = narrow_hessian = None
     hessian_shift = less_curved = 0
     if hessian is not None:
-        wide_hessian, hessian_shift, total = _wide(lib, hessian, part, n, comm)
+        wide_hessian, hessian_shift, total = _wide(lib, hessian, curved, n, comm)
         less_curved = narrowing(total, n)
         one = xp.astype(part, xp.int64)
         narrow_hessian = xp.maximum(_narrow(wide_hessian, less_curved), one)
@@ -120,8 +125,8 @@ def _as_integers(
         counts_rows=counts_rows,
         weighs=hessian is not None,
     )
-    weight = n if narrow_hessian is None else int(total_of(comm, int(xp.sum(narrow_hessian))))
-    totals = [weight, int(total_of(comm, int(xp.sum(narrow))))]
+    weight = n_here if narrow_hessian is None else int(xp.sum(narrow_hessian))
+    totals = total_of(comm, [weight, int(xp.sum(narrow))]).tolist()
     arrays = ArrayGradients(
         lib.from_host(np.flatnonzero(inside)),
         gradient,
@@ -134,12 +139,14 @@ def _as_integers(
     return Gradients(channels, np.array(totals, SUM), n, gradient_shift, hessian_shift, arrays)
 
 
-def _wide(lib: Library, values: Array, part: Array, n: int, comm: Comm) -> tuple[Array, int, int]:
-    """Values of the rows that take part as integers, their shift, and their total magnitude."""
-    xp = lib.xp
-    values = xp.where(part, values, 0.0)
-    most = float(xp.max(xp.abs(values))) if values.shape[0] else 0.0
-    shift = wide_shift(n, float(largest(comm, most)))
+def _most(lib: Library, values: Array) -> float:
+    """The largest magnitude."""
+    return float(lib.xp.max(lib.xp.abs(values))) if values.shape[0] else 0.0
+
+
+def _wide(lib: Library, values: Array, most: float, n: int, comm: Comm) -> tuple[Array, int, int]:
+    """Values of up to such a magnitude as integers, their shift, and their total magnitude."""
+    xp, shift = lib.xp, wide_shift(n, most)
     wide = xp.astype(xp.round(values * 2.0**shift), xp.int64)
     return wide, shift, int(total_of(comm, int(xp.sum(xp.abs(wide)))))
 
