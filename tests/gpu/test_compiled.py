@@ -172,6 +172,11 @@ def test_the_backend_passes_the_types_that_are_compiled(
     boosted_on_device(table, two, SQUARED, 1)
     boosted_on_device(table, three, SOFTMAX, 1, n_outputs=3)
     boosted_on_device(table, two, lambda raw: (raw - two, np.ones_like(raw)), 1)
+    stopping = gputree.GradientBoostingClassifier(
+        1, max_depth=1, early_stopping=True, backend="cuda"
+    )
+    stopping.fit(table, two, weight)
+    stopping.fit(table, three, X_val=table, y_val=three)
     assert len(passed) > 35
     assert {case.body.__name__ for case in boosting()} <= {name for name, _ in passed}
     assert not passed - compiled
