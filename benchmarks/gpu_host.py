@@ -50,7 +50,7 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
     from gputree.boosting.losses import Sample, named
     from gputree.boosting.rounds import Recipe, Rounds
     from gputree.data.target import class_target, drawn_target
-    from gputree.ensembles.draws import Draws
+    from gputree.ensembles.draws import ContentOrder, Draws
     from gputree.fit.dataset import Dataset
     from gputree.growth.choose_loop import grow_tree
     from gputree.growth.rules import Rules
@@ -84,7 +84,7 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
         return lambda: (boosting.some(0, 1), watched.mean_loss(loss))
 
     def bootstrapped() -> Any:
-        draws = Draws(0, n_rows, True, order, None, n_rows)
+        draws = Draws(0, n_rows, True, ContentOrder.alone(order), None, n_rows)
         own = drawn_target(target, draws.counts(0), n_rows)
         return grow_tree(backend, data.data, data.bins, own, rules, 2**28)
 
