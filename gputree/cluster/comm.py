@@ -19,9 +19,8 @@ from gputree.comm import Comm
 from gputree.dtypes import HostArray
 from gputree.errors import ClusterError
 
-RING_BYTES = (
-    2**18
-)  # from here on each rank adds up a part, so that none has to send the whole twice
+# From here on each rank adds up a part, so that none has to send the whole twice.
+RING_BYTES = 2**18
 LONGEST_WAIT = 600.0  # seconds for an answer: ranks may be busy with rows of their own
 
 Head: TypeAlias = tuple[int, str, tuple[int, ...], str]  # number, verb, shape and type
