@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO, TypeAlias
-from zipfile import BadZipFile, ZipFile
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 Compression: TypeAlias = Literal["gzip", "zstd", "bz2"]
 
@@ -144,6 +146,8 @@ def _unzipped(content: Content) -> Content:
         return content
     if content.place.suffix.lower() in WORKBOOKS:
         raise ValueError(f"{content.path} is an Excel workbook; save the table as CSV or Parquet")
+    from zipfile import BadZipFile, ZipFile
+
     try:
         with ZipFile(content.place) as archive:
             return _only_member(content, archive)
@@ -151,7 +155,7 @@ def _unzipped(content: Content) -> Content:
         raise content.damaged() from error
 
 
-def _only_member(content: Content, archive: ZipFile) -> Content:
+def _only_member(content: Content, archive: "ZipFile") -> Content:
     members = [each for each in archive.namelist() if _is_of_user(each)]
     if len(members) != 1:
         raise ValueError(

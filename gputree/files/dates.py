@@ -136,14 +136,18 @@ def read(cells: Any, order: str) -> Any:
 # Parts
 
 
-def parts_of(column: Any) -> tuple[str, ...]:
-    """The parts that a column of dates is split by; no hour where all are midnight."""
-    from pyarrow import compute, types
+def parts_of(dtype: Any) -> tuple[str, ...]:
+    """The parts that a column of dates of some type is split by."""
+    from pyarrow import types
 
-    if types.is_date(column.type):
-        return DATE_PARTS
-    has_time = compute.any(compute.not_equal(_local(column).cast("int64"), _midnight(column)))
-    return PARTS if has_time.as_py() else DATE_PARTS
+    return DATE_PARTS if types.is_date(dtype) else PARTS
+
+
+def as_text(column: Any) -> Any:
+    """Dates as categories: text, the year first."""
+    import pyarrow
+
+    return column.cast(pyarrow.string())
 
 
 def part(column: Any, name: str) -> Any:
@@ -166,8 +170,3 @@ def _local(column: Any) -> Any:
         column = compute.local_timestamp(column)
     return column.cast("timestamp[us]", safe=False)
 
-
-def _midnight(column: Any) -> Any:
-    from pyarrow import compute
-
-    return compute.floor_temporal(_local(column), unit="day").cast("int64")

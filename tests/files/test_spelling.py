@@ -90,7 +90,7 @@ ROWS = st.lists(
 CERTAIN = (1234567.25, 0.75, datetime.datetime(2020, 12, 31, 23, 59, 58), "x")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(dialects(), ROWS)
 def test_a_table_in_any_dialect_is_read_back(tmp_path_factory, dialect, rows):
     rows = [CERTAIN, *rows]
