@@ -8,10 +8,10 @@ import click
 from gputree.cli.options import (
     Depth,
     documented,
-    encoding_option,
     output_of,
     table_argument,
     target_option,
+    text_options,
 )
 
 EXAMPLES = """\
@@ -26,7 +26,7 @@ EXAMPLES = """\
 @click.option("--backends", metavar="NAMES", help="Which ones, with commas between (default: all).")
 @click.option("--max-depth", type=Depth(), default=8, help="Splits above a leaf, or none (8).")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Warm rounds (3).")
-@encoding_option
+@text_options
 @click.option("--no-peers", is_flag=True, help="Leave scikit-learn's trees out.")
 def command(**options: Any) -> int:
     """Time gputree's backends and scikit-learn's trees on a table, by turns."""

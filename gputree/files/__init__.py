@@ -11,6 +11,11 @@ from gputree.files.readings import Reading
 from gputree.files.table_file import TableFile
 
 __all__ = [
-    *("Layout", "Reading", "TableFile"),
-    *("open_file", "open_files", "read_file", "split_dates"),
+    "Layout",
+    "Reading",
+    "TableFile",
+    "open_file",
+    "open_files",
+    "read_file",
+    "split_dates",
 ]

@@ -17,8 +17,8 @@ WORDS = {
     "ymd": "year first",
     "dmy": "day first",
     "mdy": "month first",
-    "d month y": "with the name of the month",
-    "month d y": "with the name of the month",
+    "d month y": "month by its name",
+    "month d y": "month by its name",
 }
 PARTS = ("year", "month", "weekday", "hour", "days")
 DATE_PARTS = ("year", "month", "weekday", "days")
@@ -59,8 +59,7 @@ def _fields(cells: Any, order: str) -> dict[str, list[str]]:
     found = compute.extract_regex(cells, pattern(order))
     names = [found.type.field(at).name for at in range(found.type.num_fields)]
     return {
-        name: compute.fill_null(compute.struct_field(found, name), "").to_pylist()
-        for name in names
+        name: compute.fill_null(compute.struct_field(found, name), "").to_pylist() for name in names
     }
 
 
@@ -119,7 +118,7 @@ def are_same(cells: Any) -> HostArray:
 
 
 def read(cells: Any, order: str) -> Any:
-    """Cells that are known to be dates, or null, as timestamps, by the clock they are written in."""
+    """Cells that are known to be dates, or null, as timestamps; zones of time are left out."""
     import pyarrow
 
     fields = _fields(cells, order)
@@ -169,4 +168,3 @@ def _local(column: Any) -> Any:
     if types.is_timestamp(column.type) and column.type.tz is not None:
         column = compute.local_timestamp(column)
     return column.cast("timestamp[us]", safe=False)
-

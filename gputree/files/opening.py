@@ -9,6 +9,7 @@ from gputree.files.arff import ArffFile
 from gputree.files.columnar import ArrowFile, ParquetFile
 from gputree.files.formats import format_of
 from gputree.files.layout import Layout
+from gputree.files.like import numbered, readings_of, table_like
 from gputree.files.readings import Reading
 from gputree.files.separated import SeparatedFile
 from gputree.files.table_file import TableFile
@@ -23,6 +24,7 @@ def read_file(
     encoding: str = "utf-8",
     layout: Layout | None = None,
     known: Mapping[str, Reading] | None = None,
+    like: Any = None,
 ) -> Any:
     """Read a whole table.
 
@@ -41,6 +43,9 @@ def read_file(
         and whether days come first in dates; what is left out is found out.
     known : mapping of str to Reading, optional
         How some columns are to be read, instead of as their cells suggest.
+    like : model, optional
+        A fitted model: its columns are read as in its training, dates split into the same parts,
+        and returned in its order, to be predicted.
 
     Returns
     -------
@@ -49,6 +54,11 @@ def read_file(
         (int64), numbers (float64), dates (date32, timestamp) or, with a cell that is none, text.
         Nominal attributes of ARFF are dictionary columns with their declared categories.
     """
+    if like is not None:
+        schema = like.schema_
+        layout = layout or Layout(has_header=numbered(schema.names))
+        file = open_file(path, encoding=encoding, layout=layout, known=readings_of(schema))
+        return table_like(file.read(), schema)
     file = open_file(path, columns=columns, encoding=encoding, layout=layout, known=known)
     return file.read()
 

@@ -52,17 +52,28 @@ def is_date(dtype: Any) -> bool:
     return types.is_date(dtype) or types.is_timestamp(dtype)
 
 
+def split_column(
+    name: str, column: Any, origin: Origin | None
+) -> Iterator[tuple[str, Any, Origin]]:
+    """The parts of a column of dates: their names, values, and where they come from."""
+    for part in _origins(name, column.type, origin):
+        yield f"{name}.{part.part}", dates.part(column, part.part), part
+
+
+def _origins(name: str, dtype: Any, origin: Origin | None) -> list[Origin]:
+    reading = ISO if origin is None else origin.reading
+    return [Origin(name, reading, part) for part in dates.parts_of(dtype)]
+
+
 def _parts(field: Any, as_text: Collection[str] = ()) -> list[tuple[str, Origin | None]]:
     """The names of what becomes of a column, each with its origin where it has one."""
     origin = origin_of(field)
     if not is_date(field.type):
         return [(field.name, origin)]
-    reading = ISO if origin is None else origin.reading
     if field.name in as_text:
-        return [(field.name, Origin(field.name, reading))]
+        return [(field.name, Origin(field.name, ISO if origin is None else origin.reading))]
     return [
-        (f"{field.name}.{part}", Origin(field.name, reading, part))
-        for part in dates.parts_of(field.type)
+        (f"{field.name}.{each.part}", each) for each in _origins(field.name, field.type, origin)
     ]
 
 

@@ -47,17 +47,15 @@ class Reading:
         return self == PLAIN
 
     def words(self) -> str:
-        """The reading in words, to be put behind "read as"."""
+        """What a column of such cells holds, in words."""
         if self.kind == "date":
-            return f"dates, {dates.WORDS[self.order]}"
+            return f"dates with the {dates.WORDS[self.order]}"
         if self.kind == "text":
             return "text"
-        parts = ["numbers with a decimal comma" if self.decimal == COMMA else "numbers"]
-        if self.unit:
-            parts.append("percent" if self.unit == PERCENT else f"{self.unit} beside them")
-        if self.others == "missing":
-            parts.append("others missing")
-        return ", ".join(parts)
+        what = f"numbers in {self.unit}" if self.unit else "numbers"
+        if self.unit == PERCENT:
+            what = "percent"
+        return f"{what} with a decimal comma" if self.decimal == COMMA else what
 
 
 PLAIN, TEXT = Reading(), Reading("text")
@@ -257,7 +255,11 @@ class Evidence:
     def _possible(self) -> list[Reading]:
         units = {name[1:] for name in self.n_read if name[0] in DECIMALS and self.n_read[name]}
         return [
-            *(Reading(decimal=each, unit=unit) for unit in sorted({"", *units}) for each in DECIMALS),
+            *(
+                Reading(decimal=each, unit=unit)
+                for unit in sorted({"", *units})
+                for each in DECIMALS
+            ),
             *(Reading("date", order=each) for each in dates.ORDERS),
         ]
 

@@ -262,7 +262,10 @@ class SeparatedFile(TableFile):
             strings_can_be_null=True,
         )
         try:
-            with self._content.native() as source, csv.open_csv(source, read, parse, as_types) as batches:
+            with (
+                self._content.native() as source,
+                csv.open_csv(source, read, parse, as_types) as batches,
+            ):
                 yield from batches
         except pyarrow.ArrowInvalid as error:
             if "straddling" in str(error):

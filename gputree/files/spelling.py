@@ -69,9 +69,7 @@ class HouseStyle:
     is_order_known: bool
 
 
-def _house_style(
-    evidence: Mapping[str, Evidence], layout: Layout, separator: str
-) -> HouseStyle:
+def _house_style(evidence: Mapping[str, Evidence], layout: Layout, separator: str) -> HouseStyle:
     needs = {_only_decimal(each) for each in evidence.values()}
     if layout.decimal is not None:
         decimal = layout.decimal
@@ -178,13 +176,7 @@ def notes_of(decided: Mapping[str, Decided]) -> Iterator[str]:
 
 
 def _way(reading: Reading) -> str:
-    if reading.kind == "date":
-        return reading.words()
+    """A reading in the words of a note."""
     if reading.unit == PERCENT:
-        what = "percent, 12% is 12"
-    else:
-        what = f"numbers beside {reading.unit}" if reading.unit else "numbers with thousands"
-    if reading.decimal == COMMA:
-        what = "decimal comma" if not reading.unit else f"{what}, decimal comma"
-    return what
-
+        return f"{reading.words()}: 12% is 12"
+    return "numbers with thousands" if reading.is_plain else reading.words()

@@ -297,7 +297,7 @@ def test_files_of_a_folder_are_read_alike(tmp_path):
     table = file.read()
     assert table.to_pydict() == {"a": [1.5, 1.0, 1200.0], "b": [3.0, 7.5, 2.5]}
     assert METADATA in table.schema.field("a").metadata
-    assert "read by their spelling: a, b (decimal comma)" in file.notes
+    assert "read by their spelling: a, b (numbers with a decimal comma)" in file.notes
     (tmp_path / "d.parquet").write_bytes(b"")
     with pytest.raises(ValueError, match="files of several formats"):
         open_files(tmp_path)
