@@ -174,8 +174,10 @@ oob_score_, fit_report_
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
         return self._numbers(y, n_rows, "y", comm), weight, {}
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
-        return self._numbers(y, n_rows, "y_val")
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
+        return self._numbers(y, n_rows, "y_val", comm)
 
     def _numbers(self, y: Any, n_rows: int, name: str, comm: Comm = ALONE) -> HostArray:
         target = column_or_1d(
