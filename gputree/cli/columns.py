@@ -132,7 +132,7 @@ def _found(source: Source, name: str, column: Any) -> Told:
     if what == "text" and source.is_inferred:
         _refuse_mixed(source, name, column)
     if n_distinct == len(column) >= LEAST_FOR_ID and _may_be_id(name, column, what):
-        return Told(name, IGNORED, "all its values differ, as those of an id do")
+        return Told(name, IGNORED, "all its values differ, as in an id")
     if what == "number":
         origin = source.origin(name)
         reading = PLAIN if origin is None else origin.reading
@@ -196,7 +196,7 @@ def _refuse_mixed(source: Source, name: str, column: Any) -> None:
         raise ValueError(
             f"{source.name}: column {name!r} mixes {what} and text: {column[row].as_py()!r:.40} "
             f"{source.place(row)}, beside {count(n_fit, what[:-1])}; correct it, or give "
-            f"--category {name}, --number {name} (text is missing then) or --ignore {name}"
+            f"--category {name}, --number {name} (text then counts as missing) or --ignore {name}"
         )
 
 
@@ -254,7 +254,7 @@ def _number(source: Source, name: str) -> list[Told]:
     n_lost = int((~is_fit & ~cells.missing(column)).sum())
     if not is_fit.any():
         raise ValueError(f"--number {name}: no cell of the column in {source.name} is a number")
-    why = f"as --number says; {count(n_lost, 'cell')} of text taken for missing"
+    why = f"as --number says; {count(n_lost, 'cell')} of text treated as missing"
     reading = lenient(reading)
     found = read(cells.stripped(column), reading)
     if reading.kind == "date":
@@ -272,13 +272,15 @@ def _ordered(source: Source, name: str, categories: list[str]) -> Told:
     try:
         ordered = cells.as_categories(column, declared, ordered=True)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"--ordered {name}: {', '.join(categories)} are not its values") from error
+        raise ValueError(
+            f"--ordered {name}: the column does not hold {', '.join(categories)}"
+        ) from error
     unknown = cells.missing(ordered) & ~cells.missing(column)
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
             f"--ordered {name}: {column[row].as_py()!r:.40} {source.place(row)} of {source.name} "
-            f"is not among {', '.join(categories)}; add it in its place"
+            f"is not among {', '.join(categories)}; add it where it belongs"
         )
     return Told(name, ORDERED, f"as --ordered says: {' < '.join(categories)}", ordered, origin)
 

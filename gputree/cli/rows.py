@@ -1,4 +1,4 @@
-"""The rows of a table as a fitted model wants them: columns by name, values of their kind.
+"""The rows of a table as a fitted model needs them: columns by name, values of their kind.
 
 Knows models and tables; must not know what is done with the rows.
 """
@@ -121,13 +121,13 @@ def _not_as_trained(
     """The error for a cell that cannot be read as its column was in training."""
     cell = str(cells.decoded(column)[row].as_py())
     return ValueError(
-        f"{source.name}: column {name!r} held {reading.words()} in training, and holds "
+        f"{source.name}: column {name!r} held {reading.words()} in training, but holds "
         f"{cell!r:.40} {source.place(row)}; correct it, or leave the cell empty{cure}"
     )
 
 
 def note_unused(known: Known, output: Output, *used: str | None) -> None:
-    """Tell of columns that are not used."""
+    """Note which columns are not used."""
     left = [name for name in known.unused if name not in used]
     if left:
         verb = "is" if len(left) == 1 else "are"
@@ -145,7 +145,7 @@ def _names(
         return list(wanted)
     others = [name for name in source.names if name != target]
     if not hasattr(model, "feature_names_in_") and len(others) == len(wanted):
-        output.note("the model was fitted without names of columns; they are taken in their order")
+        output.note("the model was fitted without column names; columns are taken in order")
         return others
     hint = near(lacking[0], source.names) if len(lacking) == 1 else ""
     raise ValueError(

@@ -28,7 +28,7 @@ class Source:
     table: Any  # pyarrow.Table
     path: Path | None = None  # None for a bundled table
     task: str | None = None  # where it is known
-    is_inferred: bool = False  # whether types were told from the cells
+    is_inferred: bool = False  # whether types were inferred from the cells
     file: Any = None  # gputree.files.TableFile
     kept: HostArray | None = None  # which rows of the file these are, where some are left out
 

@@ -98,17 +98,17 @@ def test_a_stream_reads_the_same(said, sales, monkeypatch):
     [
         (
             "2020-03-02;3;5%;red",
-            "column 'when' held dates with the day first in training, and holds '2020-03-02' on "
+            "column 'when' held dates with the day first in training, but holds '2020-03-02' on "
             "line 2; correct it, or leave the cell empty",
         ),
         (
             "02.03.2020;3.5;5%;red",
-            "'price' held numbers in € with a decimal comma in training, and holds '3.5' on line "
-            "2; correct it, or leave the cell empty; if the numbers of this file have decimal points, "
-            "give --decimal .",
+            "'price' held numbers in € with a decimal comma in training, but holds '3.5' on line "
+            "2; correct it, or leave the cell empty; if the numbers of this file have decimal "
+            "points, give --decimal .",
         ),
         ("02.03.2020;$3;5%;red", "holds '$3' on line 2"),
-        ("02.03.2020;3;5;red", "'share' held percent with a decimal comma in training, and holds"),
+        ("02.03.2020;3;5;red", "'share' held percent with a decimal comma in training, but holds"),
     ],
 )
 def test_a_cell_that_is_spelled_otherwise_is_told(run, said, sales, fail, folder, row, message):
