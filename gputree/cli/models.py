@@ -32,6 +32,11 @@ BASES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "rules": ("tree", {CLASSIFICATION: {"pruning": None}}),
 }
 BASE_OF = {"bagging": "tree", "adaboost": "tree", "rules": "c45"}
+# Models that no page of HTML can show, with the reason.
+PAGELESS = {
+    "oblique": "a page shows tests of single columns, and oblique trees combine them",
+    "rules": "a page shows trees, and rules are none",
+}
 READABLE_DEPTH = 5  # of a single tree where nothing else is asked for, so that it can be read
 ELSEWHERE = {
     "categorical_features": "--category, --number and --ordered say which columns hold categories",
@@ -48,6 +53,11 @@ class Wanted:
     name: str
     given: dict[str, Any]  # by options of their own; left out where it is not there
     settings: dict[str, Any]  # by --set
+
+    @property
+    def is_depth_default(self) -> bool:
+        """Whether the depth is limited though nobody has asked for it."""
+        return self.name == "tree" and "max_depth" not in {*self.given, *self.settings}
 
     def make(self, task: str) -> Any:
         """The estimator, not fitted; refuses parameters that it does not have."""

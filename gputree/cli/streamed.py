@@ -5,6 +5,7 @@ Knows what a stream can do; must not know how it is read.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,32 @@ from gputree.cli import columns
 from gputree.cli.answers import target_name, task_of_numbers
 from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
+from gputree.cli.outcome import Baseline, Confusion
 from gputree.cli.output import Output, count, fact
+from gputree.cli.results import Clock, Result
 from gputree.cli.rows import known_rows
-from gputree.cli.scoring import fit_on, score_lines
+from gputree.cli.scoring import fit_on, log_losses
 from gputree.cli.sources import Source, opened, path_of, source_of
-from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
+from gputree.cli.summary import (
+    baseline_data,
+    fitted_data,
+    fitted_lines,
+    model_text,
+    named,
+    score_facts,
+)
 from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
+ON = "training rows"
 KINDS = {"numeric": columns.NUMBER, "ordinal": columns.ORDERED}
 # Parameters that decide how the columns of the file are binned.
 OF_DATASET = ("max_bins", "device", "backend", "n_jobs")
 
 
-def train_streamed(
-    options: dict[str, Any], wish: Wanted, output: Output
-) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
+def train_streamed(options: dict[str, Any], wish: Wanted, output: Output) -> Result:
+    """A model of a file, and what there is to say of it."""
+    clock = Clock()
     source = _source(options)
     target = target_name(source, options["target"])
     told = _told(source, target, options)
@@ -38,23 +48,28 @@ def train_streamed(
     _refuse_mixed(source, data, options["category"])
     output.look(source.notes)
     task, reason = _task(target, data.y, options["task"])
+    clock.lap("reading")
     model = fit_on(wish.make(task), (data,), output, "training")
+    clock.lap("training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        part = _scores(model, source, target, options["weight"], task)
+        scored = _scores(model, source, target, options["weight"], task)
+    clock.lap("scoring")
+    output.look([scored.baseline.doubt(scored.scores, ON, data.n_rows)])
     n_features = len(data.schema.names)
     ignored = columns.ignored_text(told)
+    size = f"{count(data.n_rows, 'row')}, {count(n_features, 'feature')}"
     lines = [
-        fact(
-            "table", f"{source.stem}: {count(data.n_rows, 'row')}, {count(n_features, 'feature')}"
-        ),
+        fact("table", f"{source.stem}: {size}"),
         fact("columns", columns.kinds_text(told)),
         *([fact("ignored", ignored)] if ignored else []),
         fact("task", f"{task}: {reason}"),
         fact("rows", f"{data.n_rows:,} to train on, read in chunks"),
-        *(fact(name, text) for name, text in score_lines({"training rows": part})),
+        *score_facts({ON: scored.scores}, scored.baseline, ON),
         *fitted_lines(model),
     ]
+    confusion = [] if scored.confusion is None else scored.confusion.lines(ON)
+    lines += [*([""] if confusion else []), *confusion, "", model_text(model, None)]
     found = {
         "table": {
             "name": source.name,
@@ -67,10 +82,14 @@ def train_streamed(
         "task_reason": reason,
         "columns": [{"name": each.name, "kind": each.kind, "why": each.why} for each in told],
         "rows": {"training": data.n_rows, "held_out": 0},
-        "scores": {"training": named(part)},
+        "scores": {
+            "training": named(scored.scores),
+            "baseline": baseline_data(scored.baseline, ON),
+        },
+        **({} if scored.confusion is None else {"confusion": scored.confusion.data()}),
         **fitted_data(model),
     }
-    return "\n".join([*lines, "", model_text(model, None)]), found, model
+    return Result(model, "\n".join(lines), found, clock)
 
 
 def _source(options: dict[str, Any]) -> Source:
@@ -187,32 +206,56 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
-def _scores(
-    model: Any, source: Source, target: str, weight: str | None, task: str
-) -> dict[str, float]:
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How good the predictions of the training rows are."""
+
+    scores: dict[str, float]
+    baseline: Baseline
+    confusion: Confusion | None = None
+
+
+def _scores(model: Any, source: Source, target: str, weight: str | None, task: str) -> Scored:
     """The scores of the training rows, chunk by chunk."""
-    total = hits = squares = moment = mean = 0.0
-    for y, predicted, weights in _chunks(model, source, target, weight):
+    if task == CLASSIFICATION:
+        return _class_scores(model, source, target, weight)
+    total = squares = moment = mean = 0.0
+    for y, X, weights in _chunks(model, source, target, weight):
         total += weights.sum()
-        if task == CLASSIFICATION:
-            hits += weights[y == predicted].sum()
-            continue
-        squares += (weights * (y - predicted) ** 2).sum()
+        squares += (weights * (y - model.predict(X)) ** 2).sum()
         # Chunks put together as Chan, Golub and LeVeque do: no difference of large squares.
         own = np.average(y, weights=weights) if weights.any() else mean
         moment += (weights * (y - own) ** 2).sum()
         moment += (own - mean) ** 2 * weights.sum() * (total - weights.sum()) / max(total, 1e-300)
         mean += (own - mean) * weights.sum() / max(total, 1e-300)
-    if task == CLASSIFICATION:
-        return {"accuracy": float(hits / total)}
     explained = 1.0 - squares / moment if moment > 0 else np.nan
-    return {"R²": float(explained), "RMSE": float(np.sqrt(squares / total))}
+    scores = {"R²": float(explained), "RMSE": float(np.sqrt(squares / total))}
+    return Scored(scores, Baseline(float(mean), {"RMSE": float(np.sqrt(moment / total))}))
+
+
+def _class_scores(model: Any, source: Source, target: str, weight: str | None) -> Scored:
+    """The same for classes; the AUC needs all rows at once, and is left out."""
+    total = hits = loss = 0.0
+    confusion: Confusion | None = None
+    for y, X, weights in _chunks(model, source, target, weight):
+        predicted = model.predict(X)
+        total += weights.sum()
+        hits += weights[y == predicted].sum()
+        if hasattr(model, "predict_proba"):
+            loss += (weights * log_losses(model.predict_proba(X), model.classes_, y)).sum()
+        own = Confusion.of(y, predicted, None if weight is None else weights)
+        confusion = own if confusion is None else confusion.merged(own)
+    assert confusion is not None
+    scores = {"accuracy": float(hits / total)}
+    if hasattr(model, "predict_proba"):
+        scores["log loss"] = float(loss / total)
+    return Scored(scores, confusion.baseline, confusion)
 
 
 def _chunks(
     model: Any, source: Source, target: str, weight: str | None
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Answers, predictions and weights."""
+    """Answers, features and weights."""
     import pyarrow
 
     for batch in source.file.chunks(CHUNK_BYTES):
@@ -220,4 +263,4 @@ def _chunks(
         known = known_rows(model, part, Output(is_quiet=True))
         n_rows = batch.num_rows
         weights = np.ones(n_rows) if weight is None else np.asarray(part.table[weight], float)
-        yield known.answers(target), model.predict(known.X), weights
+        yield known.answers(target), known.X, weights

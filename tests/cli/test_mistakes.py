@@ -43,7 +43,7 @@ from pyarrow import parquet
         (["train", "iris", "--output", "no/x"], "--output no/x: there is no folder no"),
         (["train", "iris", "--report", "no/x"], "--report no/x: there is no folder no"),
         (["train", "iris", "--output", "."], "--output . is a folder"),
-        (["train", "iris", "--output", "x.txt"], "model and report cannot both be x.txt"),
+        (["train", "iris", "--output", "x.html"], "model and report cannot both be x.html"),
         (["train", "iris", "--set", "depth=3"], "no parameter 'depth'; did you mean max_depth?"),
         (["train", "iris", "--set", "max_dpeth=3"], "did you mean max_depth?"),
         (["train", "iris", "--set", "max_depth"], "the form is NAME=VALUE"),
@@ -165,11 +165,10 @@ def test_a_device_is_no_place_for_a_result(fail, files, option):
     assert files() == []
 
 
-def test_a_default_name_never_replaces_the_table(fail, folder, files):
+def test_no_report_replaces_the_table(fail, folder, files):
     folder.joinpath("t.txt").write_text("a,y\n1,2\n3,4\n")
-    assert "t.txt is an input of the command; choose another with --report" in fail(
-        "train", "t.txt"
-    )
+    message = "t.txt is an input of the command; choose another with --report"
+    assert message in fail("train", "t.txt", "--report", "t.txt")
     folder.joinpath("link.csv").symlink_to("t.txt")
     assert "t.txt is an input" in fail("train", "link.csv", "--output", "t.txt")
     assert files() == ["link.csv", "t.txt"]
@@ -187,7 +186,7 @@ def test_no_result_replaces_an_input(fail, run, folder, files):
         ["export", "iris.gputree", "-o", "iris.gputree"],
     ):
         assert "is an input of the command; choose another with --output" in fail(*arguments)
-    assert files() == ["iris.gputree", "iris.txt", "t.csv"]
+    assert files() == ["iris.gputree", "iris.html", "t.csv"]
     assert folder.joinpath("iris.gputree").read_bytes() == model
 
 

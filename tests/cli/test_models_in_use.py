@@ -69,7 +69,7 @@ def test_predictions_go_to_files_of_any_format(run, fruit, files, suffix):
     assert table.column_names == ["id", "prediction"]
     assert table["id"].to_pylist() == list(range(80))
     assert table["prediction"].to_pylist() == model.predict(X).tolist()
-    assert files() == ["fruit.csv", "fruit.gputree", "fruit.txt", name]
+    assert files() == ["fruit.csv", "fruit.gputree", "fruit.html", name]
 
 
 def test_predictions_as_json(run, fruit):
