@@ -4,6 +4,7 @@ Knows which estimators there are; must not know tables nor files.
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from gputree.cli.settings import near
@@ -138,7 +139,23 @@ def _sorted_out(
 
 def _unknown(where: str, name: str, model: str, known: list[str]) -> ValueError:
     settable = [each for each in known if each not in ELSEWHERE]
-    return ValueError(f"{where} --model {model} has no parameter {name!r}{near(name, settable)}")
+    hint = "" if get_close_matches(name, settable) else _having(name)
+    hint = hint or near(name, settable)
+    return ValueError(f"{where} --model {model} has no parameter {name!r}{hint}")
+
+
+def _having(name: str) -> str:
+    """The models that have a parameter, to be put behind a message; nothing where none has."""
+    found = []
+    for model, kinds in MODELS.items():
+        task = CLASSIFICATION if kinds[0] else REGRESSION
+        base = _base(model, task, {})
+        if name in {
+            *_new(model, task).get_params(deep=False),
+            *(base.get_params() if base else ()),
+        }:
+            found.append(model)
+    return f"; those that have it are --model {', '.join(found)}" if found else ""
 
 
 def _value(name: str, value: Any) -> Any:

@@ -12,6 +12,7 @@ from gputree.cli.models import MODELS, TASKS
 from gputree.cli.options import (
     CountOrShare,
     Depth,
+    OneOf,
     Share,
     documented,
     output_of,
@@ -50,13 +51,13 @@ EXAMPLES = """\
 @target_option
 @click.option(
     "--model",
-    type=click.Choice(list(MODELS)),
+    type=OneOf(list(MODELS)),
     default="tree",
     metavar="NAME",
     help=f"What to fit: {', '.join(MODELS)} (default: tree).",
 )
 @set_option("A parameter of the estimator, its value as in Python")
-@click.option("--task", type=click.Choice(TASKS), help="The task (default: by the target).")
+@click.option("--task", type=OneOf(TASKS), help="The task (default: by the target).")
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option("--category", multiple=True, metavar="COLUMN", help="Treat a column as categories.")
 @click.option("--number", multiple=True, metavar="COLUMN", help="Treat a column as numbers.")

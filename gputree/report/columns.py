@@ -16,7 +16,7 @@ N_BARS = 24
 MOST_CATEGORIES = 12  # with a bar of their own
 MOST_COLUMNS = 200
 FAR = 4.0  # a range so many times that of nearly all values hides them
-LARGEST = float(np.finfo(np.float64).max) / 4
+LARGEST = float(np.finfo(np.float64).max) / 64
 
 
 def table_summary(table: Table) -> dict[str, Any]:
