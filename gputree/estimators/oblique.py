@@ -79,7 +79,9 @@ class ObliqueTree(TreeEstimator):
         column = np.flatnonzero(~dataset.bins.is_nominal)
         values = _numbers(dataset, column)
         max_bins = int(dataset.bins.n_values.max())
-        oblique = Oblique(backend, values, column, target, self._sought(), max_bins, budget)
+        oblique = Oblique(
+            backend, values, column, target, self._sought(), max_bins, budget, rules.max_depth
+        )
         start = Start.of(backend, dataset.data, dataset.bins, target)
         return grow_from(backend, start, dataset.bins, rules, budget, oblique=oblique)
 

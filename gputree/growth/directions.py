@@ -74,7 +74,7 @@ class NodeRows:
         self, values: HostArray, n_rows: HostArray, weight: HostArray, total_weight: int
     ) -> None:
         """`values` are (columns, rows), whole `weight` (rows,) below 2**WEIGHT_BITS in total."""
-        self.n_rows, self.weight = n_rows, weight
+        self.n_rows, self.weight, self.total_weight = n_rows, weight, total_weight
         self.begin, self.owner = begins(n_rows), owners(n_rows)
         self.bits = (TOTAL_BITS - int(total_weight).bit_length()) // 2 - 1
         self.whole = self.added(weight[None])[0]
@@ -134,13 +134,13 @@ def candidates(
     """The candidates of some nodes, whose rows in the target and keys of draws are given."""
     if sought.directions == "sparse":
         return _random(rows, key, sought)
-    return fitted(rows, _answers(rows, target, row), sought)
+    return fitted(rows, answers_of(rows, target, row), sought)
 
 
 # Least squares
 
 
-def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
+def answers_of(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     """What is fitted in each node, (fits, rows), in whole numbers; nothing where all are 0."""
     if target.label is None:
         assert target.point is not None
@@ -191,7 +191,7 @@ def telling(rows: NodeRows, target: Target, row: HostArray, most: int) -> HostAr
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     if n_columns <= most:
         return np.tile(np.arange(n_columns), (n_nodes, 1))
-    answers = _answers(rows, target, row)
+    answers = answers_of(rows, target, row)
     found = np.empty((n_nodes, most), np.int64)
     for node, own in enumerate(rows.parts()):
         whole = float(rows.whole[node])
@@ -297,6 +297,14 @@ def _random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
 
 
 # Weights that can be read
+
+
+def as_candidates(rows: NodeRows, weight: HostArray, spread: HostArray) -> Candidates:
+    """One candidate for each node from weights of columns as measured, (nodes, columns)."""
+    n_columns = weight.shape[1]
+    column = np.broadcast_to(np.arange(n_columns), weight.shape)
+    columns, weights = readable(column, weight, spread, rows.half.T, n_columns)
+    return Candidates(columns[:, None], weights[:, None], np.array([2]))
 
 
 def readable(

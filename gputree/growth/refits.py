@@ -26,9 +26,11 @@ def beside(
 ) -> Candidates:
     """Fits beside the boundaries of some nodes, by the distance of each row, NaN where unknown.
 
-    Rows up to 0 are on the one side, others on the other.
+    Rows up to 0 are on the one side, others on the other. A node without any has no fits.
     """
-    answers = _answers(rows, distance, target, row)
+    has_any = np.bincount(rows.owner, ~np.isnan(distance), len(rows.n_rows)) > 0.0
+    distance = np.where(has_any[rows.owner], distance, 0.0)
+    answers = _labels(rows, distance, target, row)
     parts = [
         fitted(part, answers[:, kept], sought)
         for kept, part in (_nearest(rows, distance, share) for share in SHARES)
@@ -40,7 +42,7 @@ def beside(
     )
 
 
-def _answers(rows: NodeRows, distance: HostArray, target: Target, row: HostArray) -> HostArray:
+def _labels(rows: NodeRows, distance: HostArray, target: Target, row: HostArray) -> HostArray:
     """What is fitted, (fits, rows): 1 for the classes of the first side, or the outputs."""
     if target.label is None:
         assert target.point is not None

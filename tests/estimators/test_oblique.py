@@ -184,7 +184,7 @@ def test_a_file_of_one_kind_is_not_one_of_the_other(kind):
     ],
 )
 def test_pruning_keeps_the_combinations_that_are_left(method, how):
-    X, y = bands()
+    X, y = bands(200)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.1, 1 - y, y)
     kept = {"random_state": 0, **how}
     tree = ObliqueTreeClassifier(random_state=0).fit(X, y)
