@@ -17,7 +17,8 @@ import numpy as np
 from gputree.backends.contract import NO_SPLIT, Splits
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
-from gputree.growth.directions import NodeRows, Sought, answers_of, as_candidates, fitted
+from gputree.growth.directions import NodeRows, Sought, answers_of, as_candidates
+from gputree.growth.fits import fitted
 from gputree.growth.refits import beside
 from gputree.growth.trial import Best, Better, Trial, charge
 

@@ -13,8 +13,9 @@ from gputree.data.target import Target
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST
 from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
-from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates, telling
+from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, telling
 from gputree.growth.draft import NOT_LISTED, NOT_SUMMED, Draft
+from gputree.growth.fits import candidates
 from gputree.growth.lookahead import LEAST_MORE, LEAST_ROWS, Lines, Lookahead, Sample, sums
 from gputree.growth.refits import MOST_ROUNDS, beside
 from gputree.growth.trial import AT_ONCE, Best, Better, Trial

@@ -11,7 +11,8 @@ import numpy as np
 
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
-from gputree.growth.directions import MOST_TARGETS, Candidates, NodeRows, Sought, fitted
+from gputree.growth.directions import MOST_TARGETS, Candidates, NodeRows, Sought
+from gputree.growth.fits import fitted
 
 SHARES = (1.0, 0.5, 0.25)  # of the rows on the side that has fewer
 MOST_ROUNDS = 4  # of fits beside the best split so far

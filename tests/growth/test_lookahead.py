@@ -1,4 +1,4 @@
-"""Looking ahead: chessboards are parted along their squares; where it is no use, nothing changes."""
+"""Looking ahead: chessboards are parted along their squares, other problems as they were."""
 
 import numpy as np
 import pytest
