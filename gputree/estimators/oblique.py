@@ -232,7 +232,8 @@ class ObliqueTreeRegressor(ObliqueTree, DecisionTreeRegressor):
     """A decision tree for numbers whose nodes may test a combination of columns.
 
     With directions='lda' the combinations of a node are least squares fits of the target, and with
-    'logistic' they tell targets above the mean of the node from those below. All else is as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
+    'logistic' they tell targets above the mean of the node from those below. All else is
+    as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
 
     Parameters
     ----------

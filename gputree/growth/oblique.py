@@ -146,8 +146,8 @@ class Oblique:
         room = _room(draft, nodes, search)
         limit, n_rows = self._limits(draft, nodes, best), draft.n_rows(nodes)
         score = np.where(np.isfinite(limit), draft.score[nodes], np.inf)
-        for place, each in best.found.items():
-            score[place] = each.score
+        for at, each in best.found.items():
+            score[at] = each.score
         is_large = (n_rows >= LEAST_ROWS) & (draft.depth[nodes] <= self.last_depth)
         place = np.flatnonzero(is_large & (score * LEAST_MORE < room))
         if not place.size:
@@ -160,8 +160,8 @@ class Oblique:
         start = Lines(self._starts(draft, nodes, best)[place], limit[place])
         ahead = Lookahead(self.target, self.sought, trial_of, self.budget)
         found = ahead.seek(Sample(*self._rows_of(rows, nodes[place])), start, room[place])
-        for at, each in found.items():
-            best.found[int(place[at])] = each
+        for at, better in found.items():
+            best.found[int(place[at])] = better
 
     def _rows_of(self, rows: Rows, nodes: HostArray) -> tuple[NodeRows, HostArray, HostArray]:
         """The rows at some nodes, with their values and numbers."""
