@@ -15,7 +15,6 @@ from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegres
 from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
 from gputree.estimators.classic import C45Classifier, CARTClassifier, CARTRegressor
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-from gputree.kernels.cpu.grow import grow
 from gputree.progress import Progress
 
 FEW, SOME, MANY = 300, 4_000, 60_000  # rows: each is the way of other kernels
@@ -99,6 +98,8 @@ def kept_in(device: str = "cpu") -> str | None:
     """The folder in which compiled kernels of a device are kept; None where none can be."""
     if device != "cpu":
         return str(user_folder())
+    from gputree.kernels.cpu.grow import grow  # with the compiler, which takes long to import
+
     folder: str | None = grow._cache.cache_path
     return folder
 
