@@ -4,7 +4,8 @@ One TreeEnsemble (ai.onnx.ml 5) holds all trees: thresholds, and groups of categ
 leaf has one target there, so a tree is written once for each of its outputs. Nodes with surrogates
 are decided before the trees, all at once; the trees then test what was decided. Combinations of
 columns are worked out before the trees, too, term after term, so that they have the bits of the
-model, and are missing where one of their values is. Knows plans; onnx is imported when it is needed.
+model, and are missing where one of their values is. Knows plans; onnx is imported when it is
+needed.
 """
 
 from typing import Any

@@ -227,7 +227,6 @@ def test_the_form_of_scikit_learn_is_refused():
     [
         (lambda tree: tree.to_rules(), "export_text shows the tree"),
         (lambda tree: tree.shap_values(IRIS[0]), "Shapley"),
-        (lambda tree: tree.report(*IRIS), "plot_tree"),
         (lambda tree: gputree.RuleSetClassifier(tree).fit(*IRIS), "has rules"),
     ],
 )
