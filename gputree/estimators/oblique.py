@@ -47,8 +47,8 @@ class ObliqueTree(TreeEstimator):
     def tree_(self) -> FamiliarTree:
         """Not there: scikit-learn's trees have no combinations of columns; see `nodes_`."""
         raise AttributeError(
-            f"{type(self).__name__} has no tree_: scikit-learn's trees test a column a node; the "
-            "tree with its combinations is nodes_"
+            f"{type(self).__name__} has no tree_: scikit-learn's trees test one column per node; "
+            "the tree with its combinations is nodes_"
         )
 
     def _expected(self) -> HostArray:
@@ -93,7 +93,8 @@ class ObliqueTree(TreeEstimator):
     def _check_method(self, method: Method) -> None:
         if isinstance(method, ErrorBased):
             raise ValueError(
-                "pruning by 'error_based' moves tests up, which is not done with combinations of "
+                "pruning by 'error_based' moves tests up, which is not supported for combinations "
+                "of "
                 "columns; use 'pessimistic', 'minimum_error', 'reduced_error' or 'cost_complexity'"
             )
         if getattr(method, "row_shares", "training") != "training":
