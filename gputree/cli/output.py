@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,9 +42,9 @@ class Output:
             if text:
                 self.note(text)
 
-    def waiting(self, what: str) -> Waiting:
-        """A line while something takes long."""
-        return Waiting(what, is_shown=not self.is_quiet)
+    def waiting(self, what: str, note: Callable[[], str] = str) -> Waiting:
+        """A line while something takes long; `note` tells what else goes on."""
+        return Waiting(what, is_shown=not self.is_quiet, note=note)
 
     def show(self, text: str, data: dict[str, Any]) -> None:
         """Print the results: as text, as one JSON object, or not at all."""

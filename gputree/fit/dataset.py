@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +13,8 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import cuda_number
+from gputree.backends import aside
+from gputree.backends.aside import Job
 from gputree.backends.registry import Choice, choose
 from gputree.backends.timed import Timed
 from gputree.comm import ALONE, Comm, total
@@ -25,6 +28,7 @@ from gputree.data.target import whole_weights
 from gputree.data.weightless import Weightless
 from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
+from gputree.fit.first_fit import job_of
 
 # Files are read by modules that most processes do not need.
 if TYPE_CHECKING:
@@ -76,6 +80,7 @@ class Dataset:
     n_everywhere: int  # rows of the table, whoever has them
     n_weighted: int  # of these, the ones that have a weight
     comm: Comm = ALONE  # those who have the other rows
+    _model: Any = None  # the one that is fitted, where a table is for one fit
 
     def __init__(
         self,
@@ -99,6 +104,7 @@ class Dataset:
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         schema = Schema.of(table)
         n_categories = table.n_features - schema.categories.count(None)
+        self._job = cache(lambda: job_of(self._model, X, y, sample_weight, table))
         choice = choose(
             device,
             backend,
@@ -107,6 +113,7 @@ class Dataset:
             n_category_cells=table.n_rows * n_categories,
             n_trees=n_trees,
             data_on=data_on,
+            job=None if self._model is None else self._job,
         )
         self._code(table, schema, choice, max_bins)
 
@@ -258,8 +265,8 @@ class Dataset:
             assert self._stream is not None
             raise ValueError(
                 "error-based pruning moves rows from branch to branch by their values, and a "
-                f"Dataset of {self._stream.file.path} holds codes; set pruning=None, or prune in "
-                "another way, or fit on the whole table that gputree.files.read_file gives"
+                f"Dataset of {self._stream.file.path} holds bins only; set pruning=None, or prune "
+                "in another way, or fit on the whole table that gputree.files.read_file gives"
             )
         return self._table
 
@@ -297,6 +304,25 @@ class Dataset:
         encode(self.backend, other._stream.tables(other.schema), other.bins, other.data)
         return other
 
+    def is_compiling(self) -> bool:
+        """Whether kernels of the one fit are being compiled, here or by another process."""
+        if self.backend.is_starting:
+            return True
+        job = self._own_job()
+        return job is not None and not aside.is_ready(job)
+
+    def note_compiled(self) -> None:
+        """Remember that a fit has compiled its kernels, where it has been made by them."""
+        job = self._own_job()
+        if job is not None:
+            aside.note_compiled(job.kind)
+
+    def _own_job(self) -> Job | None:
+        """The kind of the one fit, where it is made by compiled kernels."""
+        if self._model is None or self.backend.name != "numba" or not aside.is_possible():
+            return None
+        return self._job()
+
     def __repr__(self) -> str:
         return (
             f"Dataset({self.n_rows} rows, {self.n_features} features, "
@@ -304,21 +330,35 @@ class Dataset:
         )
 
 
+class OwnDataset(Dataset):
+    """The table of one fit, whose kernels may be compiled while it goes on."""
+
+    def __init__(
+        self, params: Any, X: Any, y: Any, sample_weight: Any, n_trees: int, model: Any
+    ) -> None:
+        self._model = model
+        super().__init__(
+            X,
+            y,
+            sample_weight=sample_weight,
+            categorical_features=params.categorical_features,
+            max_bins=params.max_bins,
+            device=params.device,
+            backend=params.backend,
+            n_jobs=params.n_jobs,
+            n_trees=n_trees,
+        )
+
+
 def read_dataset(
-    params: Any, X: Any, sample_weight: Any, n_trees: int
+    params: Any, X: Any, y: Any, sample_weight: Any, n_trees: int, model: Any
 ) -> tuple[Dataset, HostArray | None]:
-    """The table of a fit and the weights of its rows, by the parameters of an estimator."""
+    """The table of a fit and the weights of its rows, by the parameters of an estimator.
+
+    The fit is that of a model, which may have many such estimators.
+    """
     if isinstance(X, Dataset):
         given = read_weights(sample_weight, X.n_rows)
         return X, X.sample_weight if given is None else given
-    dataset = Dataset(
-        X,
-        sample_weight=sample_weight,
-        categorical_features=params.categorical_features,
-        max_bins=params.max_bins,
-        device=params.device,
-        backend=params.backend,
-        n_jobs=params.n_jobs,
-        n_trees=n_trees,
-    )
+    dataset = OwnDataset(params, X, y, sample_weight, n_trees, model)
     return dataset, dataset.sample_weight
