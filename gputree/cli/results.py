@@ -58,7 +58,8 @@ class Places:
 
     def files(self) -> dict[str, str | None]:
         """The files by what they are."""
-        return {"model": str(self.model), "report": self.report and str(self.report)}
+        report = None if self.report is None else str(self.report)
+        return {"model": str(self.model), "report": report}
 
 
 def places(options: dict[str, Any]) -> Places:
