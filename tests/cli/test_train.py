@@ -498,7 +498,7 @@ def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys, files):
 def test_all_that_may_take_long_has_a_line_on_a_terminal(run, monkeypatch):
     told = []
 
-    def waiting(self, what):
+    def waiting(self, what, *_):
         told.append(what)
         return Waiting(what, is_shown=False)
 
