@@ -90,17 +90,18 @@ def load_file(
     Columns of text or of categories hold categories. Missing values are not allowed in the target.
     """
     opened = path if isinstance(path, TableFile) else open_file(path, encoding=encoding)
-    file = WithParts(opened, whole=[target or opened.names[-1]])
-    path, names = file.path, file.names
+    path, names = opened.path, opened.names
     if target is None:
         target = names[-1]
     elif target not in names:
-        raise no_column(file.path, target, names, " to be the target")
+        raise no_column(path, target, names, " to be the target")
     if len(names) == 1:
         raise ValueError(
             f"{path} has one column, {shown(names[0])}; at least one feature and the target are "
             "needed, separated by commas"
         )
+    file = WithParts(opened, whole=[target])
+    names = file.names
     table = file.read()
     y, task, reason = _read_target(file, target, table.column(target))
     features = [name for name in names if name != target]
