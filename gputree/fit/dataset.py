@@ -34,6 +34,7 @@ from gputree.fit.first_fit import job_of
 if TYPE_CHECKING:
     from gputree.data.stream import Stream
     from gputree.files.many import Paths
+    from gputree.files.table_file import TableFile
 
 CHUNK_BYTES = 2**25
 
@@ -142,7 +143,7 @@ class Dataset:
     @classmethod
     def from_file(
         cls,
-        path: "Paths",
+        path: "Paths | TableFile",
         target: str | Sequence[str] | None = None,
         *,
         weight: str | None = None,
@@ -165,15 +166,16 @@ class Dataset:
 
         Parameters
         ----------
-        path : path, list of paths, folder or pattern
+        path : path, list of paths, folder, pattern, or what `gputree.files.open_files` gives
             CSV, TSV, Parquet, Arrow or ARFF. Several files have the same columns; a folder stands
-            for its Parquet files, a pattern with * for the files that match, in order of names.
+            for its files, a pattern with * for those that match, in order of names.
         target : str or list of str, optional
             The column to predict; several for a regression with several outputs.
         weight : str, optional
             The column of the weights of the rows.
         columns : list of str, optional
-            The features, in this order; by default all other columns.
+            The features, in this order; by default all other columns. A column of dates stands for
+            its parts: the year, the month, the weekday, the hour and the days since 1970-01-01.
         categorical_features : 'from_dtype', None, or array-like of bool, int or str
             Which features hold categories. By default those of text and those of a dictionary or
             category type; text has its distinct values as categories, in order.
@@ -206,9 +208,10 @@ class Dataset:
         >>> DecisionTreeClassifier().fit(data).get_n_leaves()
         2
         """
-        from gputree.data.stream import Stream
+        from gputree.data.stream import Stream, names_in
         from gputree.data.stream_codes import StreamReader, code_stream
         from gputree.files.many import open_files
+        from gputree.files.parts import WithParts, is_date
 
         max_bins = checked_bins(max_bins)
         if max_bytes < 1:
@@ -216,7 +219,12 @@ class Dataset:
         folder = None if codes == "memory" else Path(codes)
         if folder is not None and not folder.is_dir():
             raise ValueError(f"codes={str(codes)!r} is not a folder; create it, or use 'memory'")
-        stream = Stream.of(open_files(path, encoding=encoding), target, weight, columns, max_bytes)
+        file = open_files(path, encoding=encoding)
+        if any(is_date(field.type) for field in file.schema):
+            named = categorical_features if isinstance(categorical_features, list | tuple) else ()
+            file = WithParts(file, whole=[*names_in(target), *names_in(weight)], as_text=named)
+            columns = None if columns is None else file.split(names_in(columns))
+        stream = Stream.of(file, target, weight, columns, max_bytes)
         n_rows, n_features = stream.file.count_rows(), len(stream.features)
         check_shape(n_rows, n_features, None)
         self = cls.__new__(cls)
@@ -257,8 +265,8 @@ class Dataset:
             assert self._stream is not None
             raise ValueError(
                 "error-based pruning moves rows from branch to branch by their values, and a "
-                f"Dataset of {self._stream.file.path} holds codes; set pruning=None, or prune in "
-                "another way, or fit on the whole table that gputree.files.read_file gives"
+                f"Dataset of {self._stream.file.path} holds bins only; set pruning=None, or prune "
+                "in another way, or fit on the whole table that gputree.files.read_file gives"
             )
         return self._table
 
