@@ -133,6 +133,7 @@ MAY_IMPORT = {
             "gputree.backends",
             "gputree.data",
             "gputree.estimators",
+            "gputree.files",
             "gputree.fit",
             "gputree.kernels",
         ),
