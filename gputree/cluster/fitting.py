@@ -82,8 +82,9 @@ def fit(
     >>> tree.to_bytes() == DecisionTreeClassifier().fit(X, y).to_bytes()
     True
     """
+    every: Any = parts
     if is_path(parts):
-        parts = _of_files(Wanted(parts, target, weight, columns), client, comm)
+        every = _of_files(parts, target, client, comm, weight=weight, columns=columns)
     elif not (target is None and weight is None and columns is None):
         raise ValueError("target, weight and columns name columns of files; parts bring their own")
     if comm is not None:
@@ -91,16 +92,16 @@ def fit(
 
         # A seed that nobody has chosen is that of the first process.
         task = partial(fit_rank, comm.bcast(prepared(estimator, validation)))
-        every = [*parts, *_watched(validation)]
+        every = [*every, *_watched(validation)]
         return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, every))
     task = partial(fit_rank, prepared(estimator, validation))
-    parts = [*parts, *_watched(validation)]
+    every = [*every, *_watched(validation)]
     if client is not None:
         from gputree.cluster.dask import run_on_workers
 
-        return take_over(estimator, run_on_workers(client, parts, task, timeout))
+        return take_over(estimator, run_on_workers(client, every, task, timeout))
     return take_over(
-        estimator, run_ranks([partial(task, parts=[part]) for part in parts], timeout)[0]
+        estimator, run_ranks([partial(task, parts=[part]) for part in every], timeout)[0]
     )
 
 
@@ -135,10 +136,13 @@ def parts_of(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, ...]]
     return list(zip(*found.values(), strict=True))
 
 
-def _of_files(wanted: Wanted, client: Any, comm: Any) -> list[tuple[Any, ...]]:
+def _of_files(
+    path: Any, target: Any, client: Any, comm: Any, **options: Any
+) -> list[tuple[Any, ...]]:
     """The parts of files that ranks read."""
-    if wanted.target is None:
+    if target is None:
         raise ValueError("target: the name of the column to predict is needed with files")
+    wanted = Wanted(path, target, **options)
     if client is not None:
         return parts_on_workers(client, wanted.with_whole_paths())
     if comm is None:
