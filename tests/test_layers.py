@@ -141,6 +141,7 @@ MAY_IMPORT = {
     },
     "gputree.cli": {
         *FOUNDATION,
+        "gputree.cluster",
         *("gputree.diagnostics", "gputree.ensembles", "gputree.estimators", "gputree.export"),
         *("gputree.files", "gputree.fit", "gputree.progress", "gputree.pruning", "gputree.report"),
         "gputree.tree",
