@@ -215,7 +215,7 @@ def train_spread(
 
 
 def _seen(options: dict[str, Any]) -> tuple[Source, list[columns.Told]]:
-    source = streamed.opened(options, "a cluster")
+    source = streamed.source_for(options, "a cluster")
     return source, streamed.told_of(source, target_name(source, options["target"]), options)
 
 

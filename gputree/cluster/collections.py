@@ -79,7 +79,7 @@ def connected(address: str) -> Iterator[Any]:
             "workers of Dask are asked by distributed, which is not installed: "
             "pip install 'gputree[dask]'"
         ) from error
-    with Client(address, set_as_default=False) as client:
+    with Client(address) as client:
         yield client
 
 

@@ -17,13 +17,12 @@ from gputree.cluster.rows import RankDataset, agreed_answers, of_all, own_backen
 from gputree.comm import Comm, total
 from gputree.data.cuts import checked_bins
 from gputree.data.inputs import check_shape
-from gputree.data.stream import Stream
 from gputree.data.stream_codes import StreamReader, code_stream
 from gputree.data.table import Table
 from gputree.data.target import whole_weights
 from gputree.data.united import joined_table
 from gputree.files.row_groups import RowGroupFile, RowGroups
-from gputree.fit.dataset import CHUNK_BYTES, Dataset
+from gputree.fit.dataset import CHUNK_BYTES, Dataset, stream_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class FileDataset(Dataset):
         max_bins = checked_bins(how.max_bins)
         rows = parts[0].rows.with_those_of([part.rows for part in parts[1:]])
         given = wanted.target, wanted.weight, wanted.columns, wanted.max_bytes
-        stream = Stream.of(RowGroupFile(rows), *given)
+        stream = stream_of(RowGroupFile(rows), *given, how.categorical_features)
         n_rows, n_features = stream.file.count_rows(), len(stream.features)
         self.comm, self._table, self._stream = comm, None, stream
         self.n_everywhere = int(total(comm, n_rows))

@@ -64,7 +64,7 @@ def own_backend(how: Any, n_cells: int, data_on: int | None = None) -> Choice:
     )
     if choice.backend.device != "cpu":
         raise ValueError(
-            f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
+            f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
             "device='cpu'"
         )
     return choice

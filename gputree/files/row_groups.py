@@ -12,6 +12,7 @@ import numpy as np
 
 from gputree.files.columnar import ParquetFile
 from gputree.files.many import Paths, check_formats, open_files, paths_of
+from gputree.files.opening import open_file
 from gputree.files.table_file import TableFile
 
 
@@ -22,6 +23,12 @@ class RowGroup(NamedTuple):
     number: int  # in its file
     n_rows: int
     first: int  # the number of its first row among the rows of all files
+
+
+def _opened(path: str | Path) -> ParquetFile:
+    file = open_file(path)
+    assert isinstance(file, ParquetFile)
+    return file
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class RowGroups:
         check_formats(path, ("parquet",), "fits on clusters, which share out row groups")
         first, groups = 0, []
         for each in paths_of(path):
-            for number, n_rows in enumerate(ParquetFile(each, None).rows_of_groups()):
+            for number, n_rows in enumerate(_opened(each).rows_of_groups()):
                 groups.append(RowGroup(abspath(each), number, n_rows, first))
                 first += n_rows
         return cls(tuple(groups), open_files(path).schema)
@@ -82,7 +89,7 @@ class RowGroupFile(TableFile):
         names = list(self.names if columns is None else columns)
         schema = pyarrow.schema([self.schema.field(name) for name in names])
         for path, groups in groupby(self._rows.groups, lambda group: group.path):
-            file = ParquetFile(Path(path), None)
+            file = _opened(path)
             for group in groups:  # of which none shares a chunk with another
                 for batch in file.chunks(max_bytes, names, [group.number]):
                     arrays = [
@@ -100,7 +107,7 @@ class RowGroupFile(TableFile):
 
     def state(self) -> tuple[Any, ...]:
         paths = sorted({group.path for group in self._rows.groups})
-        return tuple(ParquetFile(Path(path), None).state() for path in paths)
+        return tuple(_opened(path).state() for path in paths)
 
     def place(self, row: int) -> str:
         for group in self._rows.groups:

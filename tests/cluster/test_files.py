@@ -38,6 +38,7 @@ def table(n_rows):
         }
     )
     found.loc[rng.random(n_rows) < 0.2, "size"] = np.nan
+    found["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 900, n_rows), "D")
     found["number"] = found["code"] * 2.0 + rng.normal(size=n_rows).round(1)
     found["label"] = np.where(found["number"] > 4, "yes", "no")
     return found
@@ -74,7 +75,7 @@ MODELS = [
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_model_is_that_of_the_whole_table(folder, estimator, weight):
     target = "label" if is_classifier(estimator) else "number"
-    columns = ["size", "code", "colour", "kind"]
+    columns = ["size", "code", "colour", "kind", "day"]
     data = Dataset.from_file(
         folder, target, weight=weight, columns=columns, max_bins=getattr(estimator, "max_bins", 255)
     )
@@ -129,11 +130,12 @@ def test_row_groups_are_shared_out_evenly(folder):
 
 def test_files_that_cannot_be_used_are_told_of(folder, tmp_path):
     tree = gputree.DecisionTreeClassifier()
-    (tmp_path / "table.csv").write_text("a,y\n1,2\n")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "table.csv").write_text("a,y\n1,2\n")
     for args, problem in [
         ((folder, "lable"), "has no column 'lable'"),
         ((folder / "nothing*.parquet", "label"), "no file matches"),
-        ((tmp_path / "table.csv", "y"), "is CSV, not for fits on clusters"),
+        ((tmp_path / "texts" / "table.csv", "y"), "is CSV, not for fits on clusters"),
     ]:
         with pytest.raises((ValueError, OSError), match=problem):
             fitted(tree, 3, *args)
