@@ -14,11 +14,10 @@ from gputree.cli import columns
 from gputree.cli.answers import target_name, task_of_numbers
 from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
-from gputree.cli.outcome import Baseline, Confusion
 from gputree.cli.output import Output, count, fact
 from gputree.cli.results import Clock, Result
 from gputree.cli.rows import known_rows
-from gputree.cli.scoring import fit_on, log_losses
+from gputree.cli.scoring import fit_on
 from gputree.cli.sources import Source, opened, path_of, source_of
 from gputree.cli.summary import (
     baseline_data,
@@ -28,6 +27,7 @@ from gputree.cli.summary import (
     named,
     score_facts,
 )
+from gputree.cli.tally import Scored, Tally, joined
 from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
@@ -40,79 +40,117 @@ OF_DATASET = ("max_bins", "device", "backend", "n_jobs")
 def train_streamed(options: dict[str, Any], wish: Wanted, output: Output) -> Result:
     """A model of a file, and what there is to say of it."""
     clock = Clock()
-    source = _source(options)
+    source = source_for(options, "--stream")
     target = target_name(source, options["target"])
-    told = _told(source, target, options)
+    told = told_of(source, target, options)
     with output.waiting(f"reading {source.name}"):
         data = _dataset(source, target, told, options, wish)
     _refuse_mixed(source, data, options["category"])
     output.look(source.notes)
-    task, reason = _task(target, data.y, options["task"])
+    task, reason = task_of(target, data.y, options["task"])
     clock.lap("reading")
     model = fit_on(wish.make(task), (data,), output, "training")
     clock.lap("training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        scored = _scores(model, source, target, options["weight"], task)
+        scored = tally_of(model, source, target, options["weight"], task).scored(task)
     clock.lap("scoring")
-    output.look([scored.baseline.doubt(scored.scores, ON, data.n_rows)])
-    n_features = len(data.schema.names)
-    ignored = columns.ignored_text(told)
-    size = f"{count(data.n_rows, 'row')}, {count(n_features, 'feature')}"
-    lines = [
-        fact("table", f"{source.stem}: {size}"),
-        fact("columns", columns.kinds_text(told)),
-        *([fact("ignored", ignored)] if ignored else []),
-        fact("task", f"{task}: {reason}"),
-        fact("rows", f"{data.n_rows:,} to train on, read in chunks"),
-        *score_facts({ON: scored.scores}, scored.baseline, ON),
-        *fitted_lines(model),
-    ]
-    confusion = [] if scored.confusion is None else scored.confusion.lines(ON)
-    lines += [*([""] if confusion else []), *confusion, "", model_text(model, None)]
-    found = {
-        "table": {
-            "name": source.name,
-            "n_rows": data.n_rows,
-            "n_features": n_features,
-            "n_missing": None,
-        },
-        "target": target,
-        "task": task,
-        "task_reason": reason,
-        "columns": [{"name": each.name, "kind": each.kind, "why": each.why} for each in told],
-        "rows": {"training": data.n_rows, "held_out": 0},
-        "scores": {
-            "training": named(scored.scores),
-            "baseline": baseline_data(scored.baseline, ON),
-        },
-        **({} if scored.confusion is None else {"confusion": scored.confusion.data()}),
-        **fitted_data(model),
-    }
-    return Result(model, "\n".join(lines), found, clock)
+    size = data.n_rows, len(data.schema.names)
+    trained = Trained(source, target, told, task, reason, *size, "read in chunks", scored, model)
+    return trained.result(clock, output)
 
 
-def _source(options: dict[str, Any]) -> Source:
-    """The file, opened and not read."""
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """All that is told of a training on a file that nobody has held."""
+
+    source: Source
+    target: str
+    told: list[columns.Told]
+    task: str
+    reason: str
+    n_rows: int
+    n_features: int
+    how: str  # the rows were read
+    scored: Scored  # the training rows
+    model: Any
+
+    def result(self, clock: Clock, output: Output) -> Result:
+        """All of it, and what the user should look at."""
+        output.look([self.scored.baseline.doubt(self.scored.scores, ON, self.n_rows)])
+        return Result(self.model, self.text(), self.data(), clock)
+
+    def text(self) -> str:
+        """What is printed."""
+        ignored = columns.ignored_text(self.told)
+        size = f"{count(self.n_rows, 'row')}, {count(self.n_features, 'feature')}"
+        lines = [
+            fact("table", f"{self.source.stem}: {size}"),
+            fact("columns", columns.kinds_text(self.told)),
+            *([fact("ignored", ignored)] if ignored else []),
+            fact("task", f"{self.task}: {self.reason}"),
+            fact("rows", f"{self.n_rows:,} to train on, {self.how}"),
+            *score_facts({ON: self.scored.scores}, self.scored.baseline, ON),
+            *fitted_lines(self.model),
+        ]
+        confusion = self.scored.confusion
+        table = [] if confusion is None else confusion.lines(ON)
+        return "\n".join(
+            [*lines, *([""] if table else []), *table, "", model_text(self.model, None)]
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The same as data."""
+        confusion = self.scored.confusion
+        return {
+            "table": {
+                "name": self.source.name,
+                "n_rows": self.n_rows,
+                "n_features": self.n_features,
+                "n_missing": None,
+            },
+            "target": self.target,
+            "task": self.task,
+            "task_reason": self.reason,
+            "columns": [
+                {"name": each.name, "kind": each.kind, "why": each.why} for each in self.told
+            ],
+            "rows": {"training": self.n_rows, "held_out": 0},
+            "scores": {
+                "training": named(self.scored.scores),
+                "baseline": baseline_data(self.scored.baseline, ON),
+            },
+            **({} if confusion is None else {"confusion": confusion.data()}),
+            **fitted_data(self.model),
+        }
+
+
+def source_for(options: dict[str, Any], how: str) -> Source:
+    """The file, opened and not read; `how` says what is to be done with it."""
     if path_of(options["table"]) is None:
-        raise ValueError(f"--stream is for files; the table {options['table']} fits into memory")
+        raise ValueError(f"{how} is for files; the table {options['table']} fits into memory")
     if options["model"] == "rules":
-        raise ValueError("--stream: rules are learnt from all values at once; choose another model")
+        raise ValueError(f"{how}: rules are learnt from all values at once; choose another model")
     if options["folds"] or options["test_share"]:
         raise ValueError(
-            "--stream trains on all rows; leave --folds and --test-share out, and predict another "
+            f"{how} trains on all rows; leave --folds and --test-share out, and predict another "
             "file to score"
         )
     if options["ordered"]:
-        raise ValueError("--stream cannot order categories; leave --ordered out, or write Parquet")
+        raise ValueError(f"{how} cannot order categories; leave --ordered out, or write Parquet")
     if options["drop_missing_target"]:
-        raise ValueError("--stream trains on all rows; leave --drop-missing-target out")
+        raise ValueError(f"{how} trains on all rows; leave --drop-missing-target out")
     file = opened(options)
     return source_of(options["table"], file, file.schema.empty_table())
 
 
-def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
-    """What each column is taken for, by its type alone: no value has been seen yet."""
+def told_of(
+    source: Source, target: str, options: dict[str, Any], *, has_parts: bool = True
+) -> list[columns.Told]:
+    """What each column is taken for, by its type alone: no value has been seen yet.
+
+    Without `has_parts`, dates are left out instead of being split.
+    """
     taken = {target: "--target"}
     if options["weight"] is not None:
         source.check([options["weight"]], "--weight")
@@ -133,7 +171,7 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
                     f"--number {name}: with --stream, a text column cannot be read as numbers"
                 )
             found.append(columns.Told(name, columns.NUMBER, "as --number says"))
-        elif is_date(source.table.schema.field(name).type):
+        elif has_parts and is_date(source.table.schema.field(name).type):
             parts = split_column(name, source.table[name], source.origin(name))
             found += [
                 columns.Told(part, columns.NUMBER, f"the {origin.part} of dates")
@@ -146,6 +184,14 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
     return found
 
 
+def kept_of(source: Source, told: list[columns.Told]) -> list[columns.Told]:
+    """The columns that are features."""
+    kept = [each for each in told if each.kind != columns.IGNORED]
+    if not kept:
+        raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
+    return kept
+
+
 def _dataset(
     source: Source, target: str, told: list[columns.Told], options: dict[str, Any], wish: Wanted
 ) -> Any:
@@ -153,9 +199,7 @@ def _dataset(
     from gputree.fit.dataset import Dataset
 
     asked = {**wish.given, **wish.settings}
-    kept = [each for each in told if each.kind != columns.IGNORED]
-    if not kept:
-        raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
+    kept = kept_of(source, told)
     categories = [each.name for each in kept if each.kind != columns.NUMBER]
     file = WithParts(source.file, whole=(target, options["weight"]), as_text=categories)
     return Dataset.from_file(
@@ -169,7 +213,7 @@ def _dataset(
     )
 
 
-def _task(target: str, y: Any, asked: str | None) -> tuple[str, str]:
+def task_of(target: str, y: Any, asked: str | None) -> tuple[str, str]:
     if isinstance(y, np.ndarray) and y.dtype.kind in "iuf":
         found = task_of_numbers(target, y)
     else:
@@ -206,61 +250,20 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """How good the predictions of the training rows are."""
-
-    scores: dict[str, float]
-    baseline: Baseline
-    confusion: Confusion | None = None
-
-
-def _scores(model: Any, source: Source, target: str, weight: str | None, task: str) -> Scored:
-    """The scores of the training rows, chunk by chunk."""
-    if task == CLASSIFICATION:
-        return _class_scores(model, source, target, weight)
-    total = squares = moment = mean = 0.0
-    for y, X, weights in _chunks(model, source, target, weight):
-        total += weights.sum()
-        squares += (weights * (y - model.predict(X)) ** 2).sum()
-        # Chunks put together as Chan, Golub and LeVeque do: no difference of large squares.
-        own = np.average(y, weights=weights) if weights.any() else mean
-        moment += (weights * (y - own) ** 2).sum()
-        moment += (own - mean) ** 2 * weights.sum() * (total - weights.sum()) / max(total, 1e-300)
-        mean += (own - mean) * weights.sum() / max(total, 1e-300)
-    explained = 1.0 - squares / moment if moment > 0 else np.nan
-    scores = {"R²": float(explained), "RMSE": float(np.sqrt(squares / total))}
-    return Scored(scores, Baseline(float(mean), {"RMSE": float(np.sqrt(moment / total))}))
-
-
-def _class_scores(model: Any, source: Source, target: str, weight: str | None) -> Scored:
-    """The same for classes; the AUC needs all rows at once, and is left out."""
-    total = hits = loss = 0.0
-    confusion: Confusion | None = None
-    for y, X, weights in _chunks(model, source, target, weight):
-        predicted = model.predict(X)
-        total += weights.sum()
-        hits += weights[y == predicted].sum()
-        if hasattr(model, "predict_proba"):
-            loss += (weights * log_losses(model.predict_proba(X), model.classes_, y)).sum()
-        own = Confusion.of(y, predicted, None if weight is None else weights)
-        confusion = own if confusion is None else confusion.merged(own)
-    assert confusion is not None
-    scores = {"accuracy": float(hits / total)}
-    if hasattr(model, "predict_proba"):
-        scores["log loss"] = float(loss / total)
-    return Scored(scores, confusion.baseline, confusion)
+def tally_of(model: Any, source: Source, target: str, weight: str | None, task: str) -> Tally:
+    """The sums over the rows of a file, chunk by chunk."""
+    chunks = _chunks(model, source, target, weight)
+    return joined([Tally.of(model, *chunk, task) for chunk in chunks])
 
 
 def _chunks(
     model: Any, source: Source, target: str, weight: str | None
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Answers, features and weights."""
+    """Features, answers and weights, where there are some."""
     import pyarrow
 
     for batch in source.file.chunks(CHUNK_BYTES):
         part = Source(source.name, source.stem, pyarrow.Table.from_batches([batch]), source.path)
         known = known_rows(model, part, Output(is_quiet=True))
-        n_rows = batch.num_rows
-        weights = np.ones(n_rows) if weight is None else np.asarray(part.table[weight], float)
-        yield known.answers(target), known.X, weights
+        weights = None if weight is None else np.asarray(part.table[weight], float)
+        yield known.X, known.answers(target), weights
