@@ -61,7 +61,7 @@ def test_processes_train_one_model_and_the_first_one_tells(folder, capsys):
         assert gputree.load("many.gputree").to_bytes() == model
     done = mpi(3, "big", *ARGUMENTS, "-o", "many.gputree")
     assert "360 to train on, read by 3 processes" in done.stdout
-    assert done.stdout.count("accuracy") == 1
+    assert done.stdout.count("accuracy  ") == 1
 
 
 @pytest.mark.skipif(LAUNCHER is None, reason="there is no mpiexec")
