@@ -102,7 +102,7 @@ class Explainable:
         raise NotImplementedError
 
     def _has_outputs(self) -> bool:
-        """Whether predictions have a column an output."""
+        """Whether predictions have one column per output."""
         raise NotImplementedError
 
     def _checked(self, X: Any) -> Any:

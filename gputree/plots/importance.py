@@ -21,7 +21,7 @@ LONGEST_NAME = 32  # characters
 
 @dataclass(frozen=True, eq=False)
 class Importances:
-    """A number a column, perhaps with its spread, and what the numbers are."""
+    """One number per column, perhaps with its spread, and the meaning of the numbers."""
 
     value: HostArray
     what: str
