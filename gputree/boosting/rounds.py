@@ -1,4 +1,4 @@
-"""The rounds of boosting: gradients, a tree an output, steps.
+"""The rounds of boosting: gradients, one tree per output, steps.
 
 Knows the contract and the growth of trees; must not know devices, or estimators.
 """

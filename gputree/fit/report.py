@@ -8,11 +8,11 @@ from typing import Any, Self
 class FitReport:
     """Facts about one fit.
 
-    `seconds` has an entry a verb of the backend, and `total`; where kernels had to be compiled,
-    `compile_seconds` of them went into that. `peak_bytes` counts the arrays that
-    gputree itself holds (codes, channels, node numbers, histograms) where they are largest
-    together; temporary arrays inside an operation and the caller's own table are not in it.
-    A model that comes from a pickle has no `seconds`: equal models have equal pickles.
+    `seconds` has one entry per phase of the fit, and `total`; `compile_seconds` of them were spent
+    compiling kernels. `peak_bytes` is the largest total size of the arrays that gputree itself
+    holds (bins, channels, node numbers, histograms); temporary arrays inside an operation and the
+    caller's own table are not counted. The report of an unpickled model has no `seconds`, so that
+    equal models have equal pickles.
     """
 
     backend: str

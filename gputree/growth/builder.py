@@ -32,7 +32,7 @@ from gputree.growth.seek import Seeker
 from gputree.growth.unknown import BySurrogates, Learned, Unknown
 from gputree.nodes import tallied_children
 
-# Most trees test a column a node.
+# Most trees test one column per node.
 if TYPE_CHECKING:
     from gputree.growth.oblique import Chosen, Oblique
 

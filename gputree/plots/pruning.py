@@ -16,21 +16,21 @@ MANY_LEAVES = 200  # from here on their number is shown by its logarithm
 
 
 def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
-    """Draw the error of every tree on the way of pruning, and mark the one that was chosen.
+    """Draw the error of every tree on the pruning path, and mark the one that was chosen.
 
-    Where the price of a leaf was chosen by cross-validation or on validation rows, their errors
-    are drawn with one standard error up and down. The dashed line is one standard error above the
-    least; a square marks the smallest tree below it, which `rule="one_se"` takes.
+    If alpha was chosen by cross-validation or on validation rows, these errors are drawn with one
+    standard error up and down. The dashed line is one standard error above the lowest error; a
+    square marks the smallest tree below it, which `rule="one_se"` takes.
 
     Parameters
     ----------
     what : pruned estimator, or path
-        An estimator that pruned its tree, or what `cost_complexity_pruning_path` returns.
+        An estimator with a pruned tree, or the result of `cost_complexity_pruning_path`.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
     by : {'leaves', 'alpha'}, default='leaves'
-        What to draw errors against: the leaves of a tree, or the least price of a leaf at which it
-        is chosen.
+        The horizontal axis: the number of leaves, or the smallest alpha for which a tree is the
+        best.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Gradients of a loss, and the predictions of a boosted model, for the CUDA backend.
 
-All that has an entry a row stays on the device. For each output the host sees three pairs of
+All that has one entry per row stays on the device. For each output the host sees three pairs of
 numbers: the largest magnitudes, the totals of wide and those of narrow integers.
 """
 
