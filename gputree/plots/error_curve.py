@@ -106,7 +106,7 @@ def _draw(curve: HostArray, label: str, model: Ensemble, ax: Any) -> Any:
     ax.plot(number, curve, color=colour, label=label, gid="errors")
     if np.isfinite(curve).any():
         at = int(np.nanargmin(curve))
-        least = f"least: {curve[at]:.4g} at {number[at]}"
+        least = f"lowest: {curve[at]:.4g} at {number[at]}"
         ax.plot([number[at]], [curve[at]], "o", color=colour, ms=6, label=least)
     is_rounds = isinstance(model, GradientBoosting)
     ax.set_xlabel("rounds" if is_rounds else "trees")

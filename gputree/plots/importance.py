@@ -121,7 +121,7 @@ def _importances(
         rise = model.permutation_importances_oob(X, y)
         return Importances(
             rise.importances_mean,
-            "rise of the error out of the bag",
+            "rise of the out-of-bag error when shuffled",
             rise.importances_std,
             "over trees",
         )
@@ -162,7 +162,7 @@ def _by_shapley(model: Any, X: Any) -> Importances:
         )
     size = np.abs(np.asarray(model.shap_values(X)))
     size = size.sum(axis=2) if size.ndim == 3 else size
-    return Importances(size.mean(axis=0), "mean size of Shapley values")
+    return Importances(size.mean(axis=0), "mean absolute Shapley value")
 
 
 def _draw(found: Importances, schema: Schema, max_features: int | None, ax: Any) -> Any:

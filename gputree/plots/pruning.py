@@ -1,4 +1,4 @@
-"""What pruning saw: error against the size of the tree, or against the price of a leaf."""
+"""The pruning path: error against the size of the tree, or against alpha."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('leaves', 'error')
     >>> [text.get_text() for text in ax.get_legend().get_texts()]  # doctest: +NORMALIZE_WHITESPACE
-    ['training', 'least + 1 standard error', '1 standard error: 4 leaves', 'chosen: 7 leaves',
+    ['training', 'lowest + 1 standard error', '1 standard error: 4 leaves', 'chosen: 7 leaves',
      'cross-validation']
     """
     parameters.one_of("by", by, dict.fromkeys(BY))
@@ -86,7 +86,7 @@ def _draw_path(path: Path, ax: Any, by: str, *, measure: str = "error") -> Any:
 def _draw_limit(ax: Any, x: HostArray, path: Path) -> None:
     """The line of one standard error, and the smallest tree below it."""
     assert path.error is not None
-    ax.axhline(path.limit, color=BLUE, ls="--", lw=1, label="least + 1 standard error")
+    ax.axhline(path.limit, color=BLUE, ls="--", lw=1, label="lowest + 1 standard error")
     at = int(np.flatnonzero(path.error <= path.limit)[-1])
     label = f"1 standard error: {_leaves(path.n_leaves[at])}"
     ax.plot([x[at]], [path.error[at]], "s", color=BLUE, fillstyle="none", ms=10, label=label)
@@ -124,7 +124,7 @@ def _leaves(n: int) -> str:
 
 
 def _finished(ax: Any, x: HostArray, by: str, measure: str) -> Any:
-    ax.set_xlabel("leaves" if by == "leaves" else "alpha, the price of a leaf")
+    ax.set_xlabel("leaves" if by == "leaves" else "alpha, the cost of a leaf")
     ax.set_ylabel(measure)
     if by == "alpha" and x.max() > 0:
         least = np.floor(np.log10(x[x > 0].min()))  # so that 0 and the first power stay apart
