@@ -57,10 +57,10 @@ TREE_WALKS = 2_000
 STACK_WALKS = 100_000
 GPU_CELLS = 10_000_000  # from which a GPU is looked for; a guess: no GPU has been measured yet
 _REMEDY = {
-    "cuda": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
+    "cuda": "pip install 'gputree-ml[cuda12]' or 'gputree-ml[cuda13]', as your driver allows",
     "numba": "pip install numba",
     "torch": "pip install torch",
-    "cupy": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
+    "cupy": "pip install 'gputree-ml[cuda12]' or 'gputree-ml[cuda13]', as your driver allows",
     "array_api_strict": "pip install array-api-strict",
 }
 

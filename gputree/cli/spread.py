@@ -19,6 +19,7 @@ from gputree.cli import columns, streamed
 from gputree.cli.answers import target_name
 from gputree.cli.models import Wanted
 from gputree.cli.output import Output, count
+from gputree.cli.results import Clock, Result
 from gputree.cli.sources import Source
 from gputree.errors import ClusterError
 from gputree.files.row_groups import RowGroupFile, RowGroups
@@ -79,7 +80,7 @@ def _processes() -> Crew:
         if any(os.environ.get(name) == "0" for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK")):
             raise ImportError(
                 f"{n_processes()} processes were started together, and mpi4py, by which they talk, "
-                "is not installed: pip install 'gputree[mpi]', or start one process"
+                "is not installed: pip install 'gputree-ml[mpi]', or start one process"
             ) from error
         raise click.exceptions.Exit(0) from None
     return Processes(world())
@@ -182,10 +183,9 @@ class _Plan:
     reason: str
 
 
-def train_spread(
-    options: dict[str, Any], wish: Wanted, output: Output, crew: Crew
-) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
+def train_spread(options: dict[str, Any], wish: Wanted, output: Output, crew: Crew) -> Result:
+    """A model of the rows of all, and what there is to say of it."""
+    clock = Clock()
     with warnings.catch_warnings():
         if not crew.is_first:
             output.is_quiet = True
@@ -194,10 +194,12 @@ def train_spread(
         given = {"target": plan.target, "weight": plan.weight, "columns": plan.features}
         with output.waiting(f"training on {crew.name}"):
             model = crew.fit(plan.estimator, plan.path, **given)
+        clock.lap("training")
         with output.waiting("scoring"):
             parts = crew.each(partial(_score, model, plan), plan.path)
         if not crew.is_first:
             raise click.exceptions.Exit(0)
+    clock.lap("scoring")
     source, told = _seen(options)
     known = streamed.Trained(
         source,
@@ -208,10 +210,10 @@ def train_spread(
         model.fit_report_.n_rows,
         len(plan.features),
         f"read by {crew.name}",
-        streamed.joined(parts).scores(plan.task),
+        streamed.joined(parts).scored(),
         model,
     )
-    return known.text(), known.data(), model
+    return known.result(output, clock)
 
 
 def _seen(options: dict[str, Any]) -> tuple[Source, list[columns.Told]]:

@@ -4,7 +4,7 @@ Knows what a stream can do; must not know how it is read.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,23 +14,32 @@ from gputree.cli import columns
 from gputree.cli.answers import target_name, task_of_numbers
 from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
+from gputree.cli.outcome import Baseline, Confusion
 from gputree.cli.output import Output, count, fact
+from gputree.cli.results import Clock, Result
 from gputree.cli.rows import known_rows
-from gputree.cli.scoring import fit_on, score_lines
+from gputree.cli.scoring import fit_on, log_losses
 from gputree.cli.sources import Source, opened, path_of, source_of
-from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
+from gputree.cli.summary import (
+    baseline_data,
+    fitted_data,
+    fitted_lines,
+    model_text,
+    named,
+    score_facts,
+)
 from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
+ON = "training rows"
 KINDS = {"numeric": columns.NUMBER, "ordinal": columns.ORDERED}
 # Parameters that decide how the columns of the file are binned.
 OF_DATASET = ("max_bins", "device", "backend", "n_jobs")
 
 
-def train_streamed(
-    options: dict[str, Any], wish: Wanted, output: Output
-) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
+def train_streamed(options: dict[str, Any], wish: Wanted, output: Output) -> Result:
+    """A model of a file, and what there is to say of it."""
+    clock = Clock()
     source = source_for(options, "--stream")
     target = target_name(source, options["target"])
     told = told_of(source, target, options)
@@ -39,13 +48,16 @@ def train_streamed(
     _refuse_mixed(source, data, options["category"])
     output.look(source.notes)
     task, reason = task_of(target, data.y, options["task"])
+    clock.lap("reading")
     model = fit_on(wish.make(task), (data,), output, "training")
+    clock.lap("training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        part = tally_of(model, source, target, options["weight"], task).scores(task)
+        scored = tally_of(model, source, target, options["weight"], task).scored()
+    clock.lap("scoring")
     size = data.n_rows, len(data.schema.names)
-    trained = Trained(source, target, told, task, reason, *size, "read in chunks", part, model)
-    return trained.text(), trained.data(), model
+    given = source, target, told, task, reason, *size, "read in chunks", scored, model
+    return Trained(*given).result(output, clock)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +72,17 @@ class Trained:
     n_rows: int
     n_features: int
     how: str  # the rows were read
-    scores: dict[str, float]  # of the training rows
+    scored: "Scored"
     model: Any
 
-    def text(self) -> str:
-        """What is printed."""
+    def result(self, output: Output, clock: Clock) -> Result:
+        """What the training leaves; a doubt about it is shown at once."""
+        scored = self.scored
+        output.look([scored.baseline.doubt(scored.scores, ON, self.n_rows)])
+        return Result(self.model, self._text(), self._data(), clock)
+
+    def _text(self) -> str:
+        scored = self.scored
         ignored = columns.ignored_text(self.told)
         size = f"{count(self.n_rows, 'row')}, {count(self.n_features, 'feature')}"
         lines = [
@@ -73,13 +91,15 @@ class Trained:
             *([fact("ignored", ignored)] if ignored else []),
             fact("task", f"{self.task}: {self.reason}"),
             fact("rows", f"{self.n_rows:,} to train on, {self.how}"),
-            *(fact(name, text) for name, text in score_lines({"training rows": self.scores})),
+            *score_facts({ON: scored.scores}, scored.baseline, ON),
             *fitted_lines(self.model),
         ]
-        return "\n".join([*lines, "", model_text(self.model, None)])
+        confusion = [] if scored.confusion is None else scored.confusion.lines(ON)
+        lines += [*([""] if confusion else []), *confusion, "", model_text(self.model, None)]
+        return "\n".join(lines)
 
-    def data(self) -> dict[str, Any]:
-        """The same as data."""
+    def _data(self) -> dict[str, Any]:
+        scored = self.scored
         return {
             "table": {
                 "name": self.source.name,
@@ -94,7 +114,11 @@ class Trained:
                 {"name": each.name, "kind": each.kind, "why": each.why} for each in self.told
             ],
             "rows": {"training": self.n_rows, "held_out": 0},
-            "scores": {"training": named(self.scores)},
+            "scores": {
+                "training": named(scored.scores),
+                "baseline": baseline_data(scored.baseline, ON),
+            },
+            **({} if scored.confusion is None else {"confusion": scored.confusion.data()}),
             **fitted_data(self.model),
         }
 
@@ -219,12 +243,23 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How good the predictions of the training rows are."""
+
+    scores: dict[str, float]
+    baseline: Baseline
+    confusion: Confusion | None = None
+
+
 @dataclass
 class Tally:
     """Sums over rows, by which a model is scored."""
 
     total: float = 0.0  # of weights
     hits: float = 0.0
+    loss: float | None = None  # of shares of classes, where a model has them
+    confusion: Confusion | None = None  # of classes
     squares: float = 0.0
     mean: float = 0.0
     moment: float = 0.0
@@ -237,16 +272,27 @@ class Tally:
         self.mean += apart * other.total / max(total, 1e-300)
         self.hits, self.squares = self.hits + other.hits, self.squares + other.squares
         self.total = total
+        if other.loss is not None:
+            self.loss = (self.loss or 0.0) + other.loss
+        if self.confusion is None or other.confusion is None:
+            self.confusion = self.confusion or other.confusion
+        else:
+            self.confusion = self.confusion.merged(other.confusion)
 
-    def scores(self, task: str) -> dict[str, float]:
-        """How good predictions are."""
-        if task == CLASSIFICATION:
-            return {"accuracy": float(self.hits / self.total)}
+    def scored(self) -> Scored:
+        """How good predictions are; the AUC needs all rows at once, and is left out."""
+        if self.confusion is not None:
+            scores = {"accuracy": float(self.hits / self.total)}
+            if self.loss is not None:
+                scores["log loss"] = float(self.loss / self.total)
+            return Scored(scores, self.confusion.baseline, self.confusion)
         explained = 1.0 - self.squares / self.moment if self.moment > 0 else np.nan
-        return {"R²": float(explained), "RMSE": float(np.sqrt(self.squares / self.total))}
+        scores = {"R²": float(explained), "RMSE": float(np.sqrt(self.squares / self.total))}
+        spread = float(np.sqrt(self.moment / self.total))
+        return Scored(scores, Baseline(float(self.mean), {"RMSE": spread}))
 
 
-def joined(tallies: Sequence[Tally]) -> Tally:
+def joined(tallies: Iterable[Tally]) -> Tally:
     """The sums over all rows."""
     found = Tally()
     for each in tallies:
@@ -256,22 +302,34 @@ def joined(tallies: Sequence[Tally]) -> Tally:
 
 def tally_of(model: Any, source: Source, target: str, weight: str | None, task: str) -> Tally:
     """The sums over the rows of a file, chunk by chunk."""
-    return joined([_tally(*chunk, task) for chunk in _chunks(model, source, target, weight)])
+    of_chunk = _class_tally if task == CLASSIFICATION else _number_tally
+    has_weights = weight is not None
+    chunks = _chunks(model, source, target, weight)
+    return joined(of_chunk(model, *chunk, has_weights=has_weights) for chunk in chunks)
 
 
-def _tally(y: Any, predicted: Any, weights: Any, task: str) -> Tally:
-    total = float(weights.sum())
-    if task == CLASSIFICATION:
-        return Tally(total, hits=float(weights[y == predicted].sum()))
+def _class_tally(model: Any, y: Any, X: Any, weights: Any, *, has_weights: bool) -> Tally:
+    predicted, loss = model.predict(X), None
+    if hasattr(model, "predict_proba"):
+        loss = float((weights * log_losses(model.predict_proba(X), model.classes_, y)).sum())
+    confusion = Confusion.of(y, predicted, weights if has_weights else None)
+    return Tally(float(weights.sum()), float(weights[y == predicted].sum()), loss, confusion)
+
+
+def _number_tally(model: Any, y: Any, X: Any, weights: Any, *, has_weights: bool) -> Tally:
     mean = float(np.average(y, weights=weights)) if weights.any() else 0.0
-    squares = float((weights * (y - predicted) ** 2).sum())
-    return Tally(total, 0.0, squares, mean, float((weights * (y - mean) ** 2).sum()))
+    return Tally(
+        float(weights.sum()),
+        squares=float((weights * (y - model.predict(X)) ** 2).sum()),
+        mean=mean,
+        moment=float((weights * (y - mean) ** 2).sum()),
+    )
 
 
 def _chunks(
     model: Any, source: Source, target: str, weight: str | None
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Answers, predictions and weights."""
+    """Answers, features and weights."""
     import pyarrow
 
     for batch in source.file.chunks(CHUNK_BYTES):
@@ -279,4 +337,4 @@ def _chunks(
         known = known_rows(model, part, Output(is_quiet=True))
         n_rows = batch.num_rows
         weights = np.ones(n_rows) if weight is None else np.asarray(part.table[weight], float)
-        yield known.answers(target), model.predict(known.X), weights
+        yield known.answers(target), known.X, weights

@@ -108,7 +108,7 @@ def test_a_device_that_is_missing_is_an_error_with_the_cure(machine, device):
     with pytest.raises(BackendUnavailable, match=f"device='{device}': no CUDA device") as error:
         choose(device)
     assert "device='auto'" in str(error.value)
-    assert "gputree[cuda12]" in str(error.value)
+    assert "gputree-ml[cuda12]" in str(error.value)
 
 
 def test_an_unavailable_backend_is_an_import_error(machine):

@@ -251,3 +251,10 @@ def test_a_new_category_is_told(said, csv_file):
         "column 'a' of new.csv has 2 categories that did not occur in training (green, pink), in 3 "
         "rows; treated as missing"
     ]
+
+
+def test_text_that_looks_like_a_number_is_known_again(run, csv_file):
+    csv_file("t.csv", "a,y", [("01", 0), ("x", 1), ("y", 1)] * 10)
+    run("train", "t.csv", "-q")
+    csv_file("new.csv", "a", [("01",), ("01",)])
+    assert run("predict", "t.gputree", "new.csv") == "prediction\n0\n0\n"
