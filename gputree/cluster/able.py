@@ -66,6 +66,11 @@ def _of_boosting(model: GradientBoosting) -> str:
             f"loss={loss!r} takes quantiles of the rows of each leaf, which are spread here; use a "
             "loss whose leaves are sums, such as 'squared_error' or 'poisson'"
         )
+    if model.multi_strategy != "one_output_per_tree":
+        return (
+            "the gradients of multi_strategy='one_tree' are made from all rows at once, which are "
+            "spread here; use 'one_output_per_tree'"
+        )
     if model.init is not None and not isinstance(model.init, str):
         return "init is fitted on rows, which are spread here; use init=None or 'zero'"
     if not model._watches_loss():
