@@ -61,11 +61,6 @@ def _of_boosting(model: GradientBoosting) -> str:
     loss = model.loss
     if callable(loss):
         return "a function for a loss may look at all rows, which are spread here; name a loss"
-    if loss in model.LOSSES and model.LOSSES[loss].leaf is not None:
-        return (
-            f"loss={loss!r} takes quantiles of the rows of each leaf, which are spread here; use a "
-            "loss whose leaves are sums, such as 'squared_error' or 'poisson'"
-        )
     if model.multi_strategy != "one_output_per_tree":
         return (
             "the gradients of multi_strategy='one_tree' are made from all rows at once, which are "
