@@ -57,6 +57,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         'absolute_error', 'quantile' and 'huber' are quantiles, and only splits feel it.
     subsample, oob_score, colsample_bytree, max_features, monotonic_cst, interaction_cst
         As in `GradientBoostingClassifier`.
+    multi_strategy : {'one_output_per_tree', 'one_tree'}, default='one_output_per_tree'
+        With 'one_tree', y may have several columns, (n_rows, n_outputs), and the leaves of each
+        tree have a value for each of them.
     init : estimator, 'zero' or None, default=None
         What predictions begin with: the best constant, 0, or the predictions of an estimator that
         is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
@@ -76,6 +79,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     ----------
     estimators_ : sequence of DecisionTreeRegressor
         The trees, made when asked for.
+    n_outputs_ : int
+        The number of columns of y.
     n_iter_, init_, feature_importances_, validation_score_, oob_scores_, oob_improvement_, \
 oob_score_, fit_report_
         As in `GradientBoostingClassifier`.
