@@ -71,6 +71,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         The share of the features that are drawn for each tree.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
         The number of features to try at each node.
+    multi_strategy : {'one_output_per_tree', 'one_tree'}, default='one_output_per_tree'
+        What a round of more than two classes has: a tree for each class, or one tree whose leaves
+        have a value for each class.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
         1 if predictions must not fall as a feature grows, -1 if they must not rise. Splits are then
         searched on the host, which takes longer.
@@ -178,6 +181,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
+        multi_strategy: str = "one_output_per_tree",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,

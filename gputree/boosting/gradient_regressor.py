@@ -8,8 +8,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from gputree.boosting.init import amounts, check_init
-from gputree.boosting.losses import Named, for_numbers
+from gputree.boosting.init import amounts, check_init, is_model
+from gputree.boosting.losses import Named, for_columns, for_numbers
 from gputree.boosting.model import GradientBoosting
 from gputree.comm import ALONE, Comm, largest, smallest
 from gputree.data.kinds import CategoricalFeatures
@@ -59,6 +59,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         are quantiles.
     subsample, oob_score, colsample_bytree, max_features, monotonic_cst, interaction_cst
         As in `GradientBoostingClassifier`.
+    multi_strategy : {'one_output_per_tree', 'one_tree'}, default='one_output_per_tree'
+        With 'one_tree', y may have several columns, (n_rows, n_outputs), and the leaves of each
+        tree have a value for each of them.
     init : estimator, 'zero' or None, default=None
         The start of the predictions: the best constant (None), 0, or the predictions of an
         estimator that is fitted first, to the training rows of the trees. With an estimator the
@@ -78,6 +81,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     ----------
     estimators_ : sequence of DecisionTreeRegressor
         The trees, created on access.
+    n_outputs_ : int
+        The number of columns of y.
     n_iter_, init_, feature_importances_, validation_score_, oob_scores_, oob_improvement_, \
 oob_score_, fit_report_
         As in `GradientBoostingClassifier`.
@@ -116,6 +121,7 @@ oob_score_, fit_report_
         oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
+        multi_strategy: str = "one_output_per_tree",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         init: Any = None,
@@ -144,7 +150,9 @@ oob_score_, fit_report_
         """The sum of the trees for each row, or its exponential if the loss has a log link."""
         check_is_fitted(self)
         found = self._there(X) if self._link() is IDENTITY else None
-        return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
+        if found is None:
+            return like(X, self._answer(self._raw(X)))
+        return like(X, found[:, 0] if found.shape[1] == 1 else found)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The predictions after one, two, ... rounds."""
@@ -157,10 +165,14 @@ oob_score_, fit_report_
         return (FOR_VALUES.get(self.loss, SQUARED) if known else SQUARED).link
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(self._link().answer(FORMULAS, raw[0]))
+        raw = raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
+        return np.asarray(self._link().answer(FORMULAS, raw))
 
     def _scaled(self, raw: HostArray) -> HostArray:
         return self._answer(raw)[None, :]
+
+    def _n_outputs(self, learned: dict[str, Any]) -> int:
+        return int(learned["n_outputs_"])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -174,7 +186,14 @@ oob_score_, fit_report_
     def _read_target(
         self, y: Any, n_rows: int, weight: HostArray | None, comm: Comm
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
-        return self._numbers(y, n_rows, "y", comm), weight, {}
+        target = self._numbers(y, n_rows, "y", comm)
+        n_outputs = 1 if target.ndim == 1 else target.shape[1]
+        if n_outputs > 1 and (callable(self.loss) or is_model(self.init)):
+            raise ValueError(
+                "y has several columns, for which loss is the name of a loss, and init is None or "
+                "'zero'; use such ones, or fit a model for each column"
+            )
+        return target, weight, {"n_outputs_": n_outputs}
 
     def _validation_target(
         self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
@@ -182,9 +201,15 @@ oob_score_, fit_report_
         return self._numbers(y, n_rows, "y_val", comm)
 
     def _numbers(self, y: Any, n_rows: int, name: str, comm: Comm = ALONE) -> HostArray:
-        target = column_or_1d(
-            read_target(y, n_rows, type(self).__name__, numbers=True), warn=True
-        ).astype(np.float64)
+        target = read_target(y, n_rows, type(self).__name__, numbers=True)
+        if target.ndim != 2 or target.shape[1] == 1:
+            target = column_or_1d(target, warn=True)
+        elif self.multi_strategy != "one_tree":
+            raise ValueError(
+                f"{name} should be a 1d array, got an array of shape {target.shape} instead; "
+                "multi_strategy='one_tree' takes several columns"
+            )
+        target = target.astype(np.float64)
         if len(target) and np.abs(target).max() > LARGEST_TARGET:
             raise ValueError(f"{name} has values beyond {LARGEST_TARGET:g}; divide it first")
         demand = None if callable(self.loss) else FOR_VALUES[self.loss].demand
@@ -195,7 +220,13 @@ oob_score_, fit_report_
     def _named(
         self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
     ) -> Named:
+        if y.ndim == 2:
+            return for_columns([self._named(own, weight, learned, comm) for own in y.T])
         return for_numbers(self.loss, y, weight, float(self.alpha), comm, power=float(self.power))
+
+    def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
+        self.n_outputs_ = arrays["start"].size if "start" in arrays else 1
+        super()._restore_extras(arrays)
 
 
 def _extremes(target: HostArray, comm: Comm) -> HostArray:

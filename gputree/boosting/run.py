@@ -34,6 +34,7 @@ class BoostRun(Run):
     given: tuple[Any, Any] = (None, None)  # the rows of a fit and their target, as they came
     X: Any = None  # those rows, or other ones that are watched
     is_weighted: bool = False  # whether those that are watched have weights
+    has_vectors: bool = False  # whether a tree of a round has a value for each output
     patience: int | None = None  # the rounds without progress that end a fit; None: it never does
     watch: Watch | None = None
     ledger: Ledger | None = None
