@@ -4,7 +4,7 @@ Knows what a stream can do; must not know how it is read.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,10 @@ from gputree.cli import columns
 from gputree.cli.answers import target_name, task_of_numbers
 from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
-from gputree.cli.outcome import Baseline, Confusion
 from gputree.cli.output import Output, count, fact
 from gputree.cli.results import Clock, Result
 from gputree.cli.rows import known_rows
-from gputree.cli.scoring import fit_on, log_losses
+from gputree.cli.scoring import fit_on
 from gputree.cli.sources import Source, opened, path_of, source_of
 from gputree.cli.summary import (
     baseline_data,
@@ -28,6 +27,7 @@ from gputree.cli.summary import (
     named,
     score_facts,
 )
+from gputree.cli.tally import Scored, Tally, joined
 from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
@@ -53,11 +53,11 @@ def train_streamed(options: dict[str, Any], wish: Wanted, output: Output) -> Res
     clock.lap("training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        scored = tally_of(model, source, target, options["weight"], task).scored()
+        scored = tally_of(model, source, target, options["weight"], task).scored(task)
     clock.lap("scoring")
     size = data.n_rows, len(data.schema.names)
-    given = source, target, told, task, reason, *size, "read in chunks", scored, model
-    return Trained(*given).result(output, clock)
+    trained = Trained(source, target, told, task, reason, *size, "read in chunks", scored, model)
+    return trained.result(clock, output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +72,16 @@ class Trained:
     n_rows: int
     n_features: int
     how: str  # the rows were read
-    scored: "Scored"
+    scored: Scored  # the training rows
     model: Any
 
-    def result(self, output: Output, clock: Clock) -> Result:
-        """What the training leaves; a doubt about it is shown at once."""
-        scored = self.scored
-        output.look([scored.baseline.doubt(scored.scores, ON, self.n_rows)])
-        return Result(self.model, self._text(), self._data(), clock)
+    def result(self, clock: Clock, output: Output) -> Result:
+        """All of it, and what the user should look at."""
+        output.look([self.scored.baseline.doubt(self.scored.scores, ON, self.n_rows)])
+        return Result(self.model, self.text(), self.data(), clock)
 
-    def _text(self) -> str:
-        scored = self.scored
+    def text(self) -> str:
+        """What is printed."""
         ignored = columns.ignored_text(self.told)
         size = f"{count(self.n_rows, 'row')}, {count(self.n_features, 'feature')}"
         lines = [
@@ -91,15 +90,18 @@ class Trained:
             *([fact("ignored", ignored)] if ignored else []),
             fact("task", f"{self.task}: {self.reason}"),
             fact("rows", f"{self.n_rows:,} to train on, {self.how}"),
-            *score_facts({ON: scored.scores}, scored.baseline, ON),
+            *score_facts({ON: self.scored.scores}, self.scored.baseline, ON),
             *fitted_lines(self.model),
         ]
-        confusion = [] if scored.confusion is None else scored.confusion.lines(ON)
-        lines += [*([""] if confusion else []), *confusion, "", model_text(self.model, None)]
-        return "\n".join(lines)
+        confusion = self.scored.confusion
+        table = [] if confusion is None else confusion.lines(ON)
+        return "\n".join(
+            [*lines, *([""] if table else []), *table, "", model_text(self.model, None)]
+        )
 
-    def _data(self) -> dict[str, Any]:
-        scored = self.scored
+    def data(self) -> dict[str, Any]:
+        """The same as data."""
+        confusion = self.scored.confusion
         return {
             "table": {
                 "name": self.source.name,
@@ -115,10 +117,10 @@ class Trained:
             ],
             "rows": {"training": self.n_rows, "held_out": 0},
             "scores": {
-                "training": named(scored.scores),
-                "baseline": baseline_data(scored.baseline, ON),
+                "training": named(self.scored.scores),
+                "baseline": baseline_data(self.scored.baseline, ON),
             },
-            **({} if scored.confusion is None else {"confusion": scored.confusion.data()}),
+            **({} if confusion is None else {"confusion": confusion.data()}),
             **fitted_data(self.model),
         }
 
@@ -142,8 +144,13 @@ def source_for(options: dict[str, Any], how: str) -> Source:
     return source_of(options["table"], file, file.schema.empty_table())
 
 
-def told_of(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
-    """What each column is taken for, by its type alone: no value has been seen yet."""
+def told_of(
+    source: Source, target: str, options: dict[str, Any], *, has_parts: bool = True
+) -> list[columns.Told]:
+    """What each column is taken for, by its type alone: no value has been seen yet.
+
+    Without `has_parts`, dates are left out instead of being split.
+    """
     taken = {target: "--target"}
     if options["weight"] is not None:
         source.check([options["weight"]], "--weight")
@@ -164,7 +171,7 @@ def told_of(source: Source, target: str, options: dict[str, Any]) -> list[column
                     f"--number {name}: with --stream, a text column cannot be read as numbers"
                 )
             found.append(columns.Told(name, columns.NUMBER, "as --number says"))
-        elif is_date(source.table.schema.field(name).type):
+        elif has_parts and is_date(source.table.schema.field(name).type):
             parts = split_column(name, source.table[name], source.origin(name))
             found += [
                 columns.Told(part, columns.NUMBER, f"the {origin.part} of dates")
@@ -243,98 +250,20 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """How good the predictions of the training rows are."""
-
-    scores: dict[str, float]
-    baseline: Baseline
-    confusion: Confusion | None = None
-
-
-@dataclass
-class Tally:
-    """Sums over rows, by which a model is scored."""
-
-    total: float = 0.0  # of weights
-    hits: float = 0.0
-    loss: float | None = None  # of shares of classes, where a model has them
-    confusion: Confusion | None = None  # of classes
-    squares: float = 0.0
-    mean: float = 0.0
-    moment: float = 0.0
-
-    def add(self, other: "Tally") -> None:
-        """Take in other rows, as Chan, Golub and LeVeque do: no difference of large squares."""
-        total = self.total + other.total
-        apart = other.mean - self.mean
-        self.moment += other.moment + apart**2 * self.total * other.total / max(total, 1e-300)
-        self.mean += apart * other.total / max(total, 1e-300)
-        self.hits, self.squares = self.hits + other.hits, self.squares + other.squares
-        self.total = total
-        if other.loss is not None:
-            self.loss = (self.loss or 0.0) + other.loss
-        if self.confusion is None or other.confusion is None:
-            self.confusion = self.confusion or other.confusion
-        else:
-            self.confusion = self.confusion.merged(other.confusion)
-
-    def scored(self) -> Scored:
-        """How good predictions are; the AUC needs all rows at once, and is left out."""
-        if self.confusion is not None:
-            scores = {"accuracy": float(self.hits / self.total)}
-            if self.loss is not None:
-                scores["log loss"] = float(self.loss / self.total)
-            return Scored(scores, self.confusion.baseline, self.confusion)
-        explained = 1.0 - self.squares / self.moment if self.moment > 0 else np.nan
-        scores = {"R²": float(explained), "RMSE": float(np.sqrt(self.squares / self.total))}
-        spread = float(np.sqrt(self.moment / self.total))
-        return Scored(scores, Baseline(float(self.mean), {"RMSE": spread}))
-
-
-def joined(tallies: Iterable[Tally]) -> Tally:
-    """The sums over all rows."""
-    found = Tally()
-    for each in tallies:
-        found.add(each)
-    return found
-
-
 def tally_of(model: Any, source: Source, target: str, weight: str | None, task: str) -> Tally:
     """The sums over the rows of a file, chunk by chunk."""
-    of_chunk = _class_tally if task == CLASSIFICATION else _number_tally
-    has_weights = weight is not None
     chunks = _chunks(model, source, target, weight)
-    return joined(of_chunk(model, *chunk, has_weights=has_weights) for chunk in chunks)
-
-
-def _class_tally(model: Any, y: Any, X: Any, weights: Any, *, has_weights: bool) -> Tally:
-    predicted, loss = model.predict(X), None
-    if hasattr(model, "predict_proba"):
-        loss = float((weights * log_losses(model.predict_proba(X), model.classes_, y)).sum())
-    confusion = Confusion.of(y, predicted, weights if has_weights else None)
-    return Tally(float(weights.sum()), float(weights[y == predicted].sum()), loss, confusion)
-
-
-def _number_tally(model: Any, y: Any, X: Any, weights: Any, *, has_weights: bool) -> Tally:
-    mean = float(np.average(y, weights=weights)) if weights.any() else 0.0
-    return Tally(
-        float(weights.sum()),
-        squares=float((weights * (y - model.predict(X)) ** 2).sum()),
-        mean=mean,
-        moment=float((weights * (y - mean) ** 2).sum()),
-    )
+    return joined([Tally.of(model, *chunk, task) for chunk in chunks])
 
 
 def _chunks(
     model: Any, source: Source, target: str, weight: str | None
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Answers, features and weights."""
+    """Features, answers and weights, where there are some."""
     import pyarrow
 
     for batch in source.file.chunks(CHUNK_BYTES):
         part = Source(source.name, source.stem, pyarrow.Table.from_batches([batch]), source.path)
         known = known_rows(model, part, Output(is_quiet=True))
-        n_rows = batch.num_rows
-        weights = np.ones(n_rows) if weight is None else np.asarray(part.table[weight], float)
-        yield known.answers(target), known.X, weights
+        weights = None if weight is None else np.asarray(part.table[weight], float)
+        yield known.X, known.answers(target), weights

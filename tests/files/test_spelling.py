@@ -292,10 +292,11 @@ def test_files_of_a_folder_are_read_alike(tmp_path):
     (tmp_path / "a.csv").write_text("a;b\n1,5;3\n")
     (tmp_path / "b.csv").write_text("a;b\n1;7,5\n")
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(b"a;b\n1.200;2,5\n"))
+    (tmp_path / "d.csv").write_text("a;b\n7;8\n")  # which says nothing of decimal marks
     (tmp_path / ".hidden.csv").write_text("x\n1\n")
     file = open_files(tmp_path)
     table = file.read()
-    assert table.to_pydict() == {"a": [1.5, 1.0, 1200.0], "b": [3.0, 7.5, 2.5]}
+    assert table.to_pydict() == {"a": [1.5, 1.0, 1200.0, 7.0], "b": [3.0, 7.5, 2.5, 8.0]}
     assert METADATA in table.schema.field("a").metadata
     assert "read by their spelling: a, b (numbers with a decimal comma)" in file.notes
     (tmp_path / "d.parquet").write_bytes(b"")
