@@ -153,7 +153,8 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
         directions='sparse'.
     term_cost : float, default=0.05
         What a further column costs: a split of k columns is worth its decrease of the impurity,
-        divided by 1 + (k - 1) * `term_cost`.
+        divided by 1 + (k - 1) * (`term_cost` + 2 * log(p) / n). Of p columns, the second part is
+        what the best one explains by chance in a node of n distinct values.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     random_state : int, RandomState or None, default=None
