@@ -298,6 +298,21 @@ class Backend(Core, Staying, Protocol):
         """The sums of all features on the host; those of two parts of the rows can be added."""
         ...
 
+    def sum_up(self, rows: Rows, nodes: HostArray) -> Array:
+        """The sums of some nodes as integers that add up over parts of the rows.
+
+        (nodes, bins, numbers), for each bin as many as the backend likes; on the host, or where
+        the backend computes.
+        """
+        ...
+
+    def hist_of(self, rows: Rows, sums: Array, bins: Bins) -> Hist:
+        """Sums as `sum_up` gives them, perhaps of several parts and of some of the features only.
+
+        `bins` are those of the features, `rows` those of any of the parts.
+        """
+        ...
+
     def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:
         """Sums of a frontier from those tallied and those of the parents."""
         ...

@@ -167,6 +167,13 @@ class Defaults(Core):
         pairs = np.divmod(np.arange(hist.n_nodes * n_features), n_features)
         return Sums.of_cells(hist.bins, hist.channels, self.cells(hist, *pairs))
 
+    def sum_up(self, rows: Rows, nodes: HostArray) -> Array:
+        return np.ascontiguousarray(self.dense(self.tally(rows, nodes)).array.transpose(0, 2, 1))
+
+    def hist_of(self, rows: Rows, sums: Array, bins: Bins) -> Hist:
+        array = np.ascontiguousarray(sums.transpose(0, 2, 1))
+        return Sums(bins, rows.target.channels, array)
+
     def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:
         found: Sums = built.derived(siblings, above)
         return found

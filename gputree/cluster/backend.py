@@ -12,10 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Hist, RawScores, Rows, Values, Watched
+from gputree.backends.contract import (
+    Backend,
+    CategoryRates,
+    CategoryRules,
+    CategorySplits,
+    Rates,
+    RawScores,
+    Rows,
+    Search,
+    Siblings,
+    Splits,
+    Values,
+    Watched,
+)
 from gputree.backends.defaults import Defaults
+from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostWatched
+from gputree.cluster.comm import Ranks
+from gputree.cluster.sums import Columns, SpreadHist
 from gputree.comm import ALONE, Comm, largest, smallest, total
 from gputree.data.cuts import distinct
 from gputree.data.gradients import Given, Gradients
@@ -37,9 +53,11 @@ def _of_own_rows(verb: str) -> Callable[..., Any]:
 class ClusterBackend(Defaults):
     """The rows here, and the sums of all."""
 
-    def __init__(self, local: Backend, comm: Comm) -> None:
+    def __init__(self, local: Backend, comm: Ranks, n_rows: int) -> None:
+        """All ranks together have so many rows."""
         self.name, self.device = local.name, local.device
-        self._local, self._comm = local, comm
+        self._local, self._comm, self._n_rows = local, comm, n_rows
+        self._columns: Columns | None = None  # of the table that was last asked about
 
     reserve, hold, encode = map(_of_own_rows, ("reserve", "hold", "encode"))
     begin, take_rows, codes_of = map(_of_own_rows, ("begin", "take_rows", "codes_of"))
@@ -88,10 +106,49 @@ class ClusterBackend(Defaults):
 
     # Rows at nodes, and their sums.
 
-    def tally(self, rows: Rows, nodes: HostArray) -> Hist:
-        sums: Sums = self._local.dense(self._local.tally(rows, nodes))
-        self._comm.add(sums.array)
-        return sums
+    def tally(self, rows: Rows, nodes: HostArray) -> SpreadHist:
+        sums = self._local.sum_up(rows, nodes)
+        if sums.dtype == np.int32 and self._n_rows >= 2**31:
+            sums = sums.astype(np.int64)
+        bins = rows.bins
+        if self._columns is None or self._columns.bins is not bins:
+            self._columns = Columns(bins, self._comm)
+        return SpreadHist(self._local, self._columns, rows, rows.target.channels, sums)
+
+    def derive(self, built: SpreadHist, siblings: Siblings, above: SpreadHist | None) -> SpreadHist:
+        return built.derived(siblings, above)
+
+    def dense(self, hist: SpreadHist) -> Sums:
+        return self._local.dense(hist.whole().here)
+
+    def best_splits(self, hist: SpreadHist, search: Search) -> Splits:
+        return hist.best_splits(search)
+
+    def rate(self, hist: SpreadHist, search: Search) -> Rates:
+        return hist.rate(search)
+
+    def cells(self, hist: SpreadHist, place: HostArray, feature: HostArray) -> HostArray:
+        # Whoever asks for all codes of a feature asks for other features next.
+        return self._local.cells(hist.whole().here, place, feature)
+
+    def seen(self, hist: SpreadHist, place: HostArray, feature: HostArray) -> Seen:
+        return hist.seen(place, feature)
+
+    def rate_categories(
+        self,
+        hist: SpreadHist,
+        place: HostArray,
+        feature: HostArray,
+        rules: CategoryRules,
+        most_seen: HostArray,
+    ) -> CategoryRates:
+        return hist.rate_categories(place, feature, rules, most_seen)
+
+    def split_categories(
+        self, hist: SpreadHist, seen: Seen, feature: HostArray, rules: CategoryRules
+    ) -> CategorySplits:
+        # Nothing but the shape of the sums is asked for, and those who ask have the same `seen`.
+        return self._local.split_categories(hist, seen, feature, rules)
 
     def count_rows(self, rows: Rows, nodes: HostArray) -> HostArray:
         return total(self._comm, self._local.count_rows(rows, nodes))

@@ -19,6 +19,7 @@ from gputree.cluster.backend import ClusterBackend
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
+from gputree.data.table import Table
 from gputree.data.united import Columns, joined_table
 from gputree.data.weights import read_weights
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
@@ -38,27 +39,34 @@ class RankDataset(Dataset):
         own = [Columns.of(*each) for each in zip(tables, names, strict=True)]
         columns = _agreed(comm, own)
         table = joined_table(tables, columns.schema)
-        check_shape(int(total(comm, table.n_rows)), table.n_features, None)
+        n_everywhere = int(total(comm, table.n_rows))
+        check_shape(n_everywhere, table.n_features, None)
         self._table, self._stream, self.comm = table, None, comm
         self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
-        choice = choose(
-            "cpu" if how.device == "auto" else how.device,
-            # No rows are no work, and NumPy minds them least.
-            how.backend if table.n_rows else "numpy",
-            n_jobs=how.n_jobs,
-            n_cells=table.n_rows * table.n_features,
-            data_on=cuda_number(table.columns[0].values),
-        )
-        if choice.backend.device != "cpu":
-            raise ValueError(
-                f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
-                "device='cpu'"
-            )
+        choice = _agreed_backend(comm, how, table)
         reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-        choice = Choice(ClusterBackend(choice.backend, comm), reason)
+        choice = Choice(ClusterBackend(choice.backend, comm, n_everywhere), reason)
         self._code(table, columns.schema, choice, how.max_bins)
+
+
+def _agreed_backend(comm: Comm, how: Any, table: Table) -> Choice:
+    """What all ranks compute with: sums of one kind are added up, whoever has no rows."""
+    device = "cpu" if how.device == "auto" else how.device
+    data_on = cuda_number(table.columns[0].values)
+    n_cells = table.n_rows * table.n_features
+    options = {"n_jobs": how.n_jobs, "n_cells": n_cells, "data_on": data_on}
+    choice = choose(device, how.backend, **options)
+    names = {each.decode() for each in comm.gather(choice.backend.name.encode())}
+    if len(names) > 1:  # by the rows that each of them has
+        choice = choose(device, "numba" if "numba" in names else min(names), **options)
+    if choice.backend.device != "cpu":
+        raise ValueError(
+            f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
+            "device='cpu'"
+        )
+    return choice
 
 
 def _n_rows(X: Any) -> int:
