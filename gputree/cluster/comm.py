@@ -22,7 +22,7 @@ import numpy as np
 
 from gputree.comm import Comm
 from gputree.dtypes import HostArray
-from gputree.errors import ClusterError
+from gputree.errors import ClusterError, LostRank
 
 # From here on each rank adds up a part, so that bytes do not grow with the number of ranks.
 PART_BYTES = 2**17
@@ -35,15 +35,12 @@ Join: TypeAlias = Callable[[HostArray, HostArray], HostArray]
 Result = TypeVar("Result")
 
 
-class LostRank(ClusterError):
-    """Another rank has left, which is not the fault of the fit."""
-
-
 class Link(Protocol):
     """How messages go between ranks; what an engine has to bring."""
 
     rank: int
     size: int
+    where: str  # what a user knows the rank by
 
     def send(self, to: int, message: Message) -> None:
         """Send an array that may change afterwards; does not wait for anyone."""
@@ -53,18 +50,19 @@ class Link(Protocol):
         """The next message of a rank. TimeoutError at the deadline, ClusterError if all is over."""
         ...
 
-    def warn(self, why: str) -> None:
-        """Tell all other ranks that it is over."""
+    def warn(self, why: str, *, is_lost: bool) -> None:
+        """Tell all other ranks that it is over, perhaps because one of them was lost."""
         ...
 
 
 @dataclass
 class Traffic:
-    """What a rank has said, and how long it has waited."""
+    """What a rank has said, and how long it has waited for others."""
 
+    where: str
     n_messages: int = 0
     n_bytes: int = 0
-    seconds: float = 0.0
+    seconds_waiting: float = 0.0
 
 
 class Ranks:
@@ -72,7 +70,9 @@ class Ranks:
 
     def __init__(self, link: Link, timeout: float = LONGEST_WAIT) -> None:
         self.rank, self.size = link.rank, link.size
-        self.traffic = Traffic()
+        self.traffic = Traffic(link.where)
+        self.n_threads: int | None = None  # that a rank has, where its engine tells
+        self.on_tree: Callable[[Any], Any] | None = None  # is told of each tree of an ensemble
         self._link, self._timeout = link, timeout
         self._number = 0
         self._n_paired = 1 << (link.size.bit_length() - 1)  # ranks that speak in pairs
@@ -106,7 +106,8 @@ class Ranks:
         text = "".join(traceback.format_exception(why)).rstrip()
         own = f"rank {self.rank} of {self.size} failed: {type(why).__name__}: {why}\n\n{text}"
         # Whoever ends because another rank did passes on what that one said.
-        self._link.warn(str(why) if isinstance(why, ClusterError) else own)
+        own = str(why) if isinstance(why, ClusterError) else own
+        self._link.warn(own, is_lost=isinstance(why, LostRank))
         raise why
 
     def join(self, verb: str, own: HostArray, join: Join) -> HostArray:
@@ -220,7 +221,7 @@ class Ranks:
                 f"{self._timeout:g} seconds ({verb}, number {self._number}); it is stuck, or busy "
                 "for longer: give more `timeout` then"
             ) from None
-        self.traffic.seconds += perf_counter() - began
+        self.traffic.seconds_waiting += perf_counter() - began
         if tuple(head) != expected:
             raise ClusterError(
                 f"ranks are out of step: rank {self.rank} is at {expected}, rank {source} at "
@@ -280,10 +281,10 @@ class Inbox:
             self._messages[source].append(message)
             self._change.notify_all()
 
-    def end(self, why: str, kind: type[ClusterError] = ClusterError) -> None:
+    def end(self, why: str, *, is_lost: bool = False) -> None:
         """Wake whoever waits; the first reason counts."""
         with self._change:
-            self._over = self._over or kind(why)
+            self._over = self._over or (LostRank if is_lost else ClusterError)(why)
             self._change.notify_all()
 
     def take(self, source: int, deadline: float) -> Message:
