@@ -192,6 +192,7 @@ class Backend(Core, Staying, Protocol):
     grows_whole: bool  # whether `grow_whole` is worth asking
     boosts: bool  # whether `boost` is
     answers_there: bool  # whether `answer` is
+    counts_freely: bool  # whether it costs nothing to ask how many rows nodes have
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
 

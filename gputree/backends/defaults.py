@@ -75,7 +75,7 @@ class Defaults(Core):
     """The verbs that follow from the core."""
 
     grows_whole = boosts = answers_there = False
-    shares_frontiers = True
+    shares_frontiers = counts_freely = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
     _formulas: SimpleNamespace = formulas.HOST

@@ -32,13 +32,15 @@ from gputree.backends.sums import Sums
 from gputree.backends.watched import HostWatched
 from gputree.cluster.comm import Ranks
 from gputree.cluster.sums import Columns, SpreadHist
-from gputree.comm import ALONE, Comm, largest, smallest, total
+from gputree.comm import ALONE, Comm, largest, total
 from gputree.data.cuts import distinct
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
-from gputree.dtypes import HostArray
+from gputree.dtypes import SUM, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.losses import Loss
+
+ALL_PAGES = np.arange(BUCKETS // PAGE)
 
 
 def _of_own_rows(verb: str) -> Callable[..., Any]:
@@ -52,6 +54,8 @@ def _of_own_rows(verb: str) -> Callable[..., Any]:
 
 class ClusterBackend(Defaults):
     """The rows here, and the sums of all."""
+
+    counts_freely = False
 
     def __init__(self, local: Backend, comm: Ranks, n_rows: int) -> None:
         """All ranks together have so many rows."""
@@ -79,29 +83,22 @@ class ClusterBackend(Defaults):
         self, values: Values, weight: HostArray | None, within: Sequence[HostArray] | None = None
     ) -> list[tuple[HostArray, HostArray]]:
         held = self._local.sketch(values, weight, within)
-        every = np.arange(BUCKETS // PAGE)
-        pages = [every] * len(held) if within is None else within
-        return [self._counted(*own, page) for own, page in zip(held, pages, strict=True)]
-
-    def _counted(
-        self, bucket: HostArray, weight: HostArray, pages: HostArray
-    ) -> tuple[HostArray, HostArray]:
-        """The weight that all ranks have in each bucket of some pages: of a bounded size."""
-        counts = np.zeros(len(pages) * PAGE, np.int64)
-        counts[np.searchsorted(pages, bucket // PAGE) * PAGE + bucket % PAGE] = weight
-        self._comm.add(counts)
-        at = np.flatnonzero(counts)
-        return pages[at // PAGE] * PAGE + at % PAGE, counts[at]
+        every = [steps_of(*own) for own in held]
+        told = [pickle.loads(each) for each in self._comm.gather(pickle.dumps(every))]
+        pages = [ALL_PAGES] * len(held) if within is None else within
+        return [counted(own, *parts) for own, *parts in zip(pages, *told, strict=True)]
 
     def refine(
         self, values: Values, weight: HostArray | None, wanted: Sequence[Buckets | None]
     ) -> list[tuple[HostArray, HostArray]]:
         held = self._local.refine(values, weight, wanted)
-        every = map(pickle.loads, self._comm.gather(pickle.dumps(held)))
+        every = [(narrowed(value), narrowed(amount)) for value, amount in held]
+        told = [pickle.loads(each) for each in self._comm.gather(pickle.dumps(every))]
         found = []
-        for parts in zip(*every, strict=True):  # of a column
+        for parts in zip(*told, strict=True):  # of a column
             value, amount = map(np.concatenate, zip(*parts, strict=True))
-            found.append(distinct(value + 0.0, amount))  # -0.0 and 0.0 are one value
+            # -0.0 and 0.0 are one value.
+            found.append(distinct(value.astype(np.float64) + 0.0, amount.astype(SUM)))
         return found
 
     # Rows at nodes, and their sums.
@@ -158,7 +155,8 @@ class ClusterBackend(Defaults):
         own = self._local.span(rows, nodes[has_some])
         low, high = np.full((2, len(nodes), own.shape[1]), [[[np.inf]], [[-np.inf]]])
         low[has_some], high[has_some] = own[..., 0], own[..., 1]
-        return np.stack([smallest(self._comm, low), largest(self._comm, high)], axis=2)
+        low, high = largest(self._comm, [-low, high])  # one message for both
+        return np.stack([-low, high], axis=2)
 
     # Boosting: gradients are integers of a scale that all ranks agree on.
 
@@ -185,3 +183,32 @@ class ClusterBackend(Defaults):
     @property
     def compile_seconds(self) -> float:
         return self._local.compile_seconds
+
+
+def narrowed(numbers: HostArray) -> HostArray:
+    """The same numbers in as few bytes as hold them."""
+    if numbers.dtype == np.float64:
+        with np.errstate(over="ignore"):
+            single = numbers.astype(np.float32)
+        return single if np.array_equal(single, numbers) else numbers
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def steps_of(bucket: HostArray, weight: HostArray) -> tuple[int, HostArray, HostArray]:
+    """Buckets as the first one and steps from each to the next, which are short; and weights."""
+    first = int(bucket[0]) if len(bucket) else 0
+    return first, narrowed(np.diff(bucket)), narrowed(weight)
+
+
+def counted(
+    pages: HostArray, *parts: tuple[int, HostArray, HostArray]
+) -> tuple[HostArray, HostArray]:
+    """The buckets of some pages that any rank has, with the weights of all."""
+    counts = np.zeros(len(pages) * PAGE, SUM)
+    for first, step, weight in parts:
+        if len(weight):
+            bucket = first + np.concatenate([[0], np.cumsum(step, dtype=np.int64)])
+            cell = np.searchsorted(pages, bucket // PAGE) * PAGE + bucket % PAGE
+            counts[cell] += weight
+    at = np.flatnonzero(counts)
+    return pages[at // PAGE] * PAGE + at % PAGE, counts[at]

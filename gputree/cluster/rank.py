@@ -6,6 +6,7 @@ that any of them may hand them to a fit that goes on from there.
 
 import copy
 import pickle
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,7 @@ def check_versions(found: dict[str, str]) -> None:
 
 def fit_rank(estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]]) -> Fitted:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
+    start = time.perf_counter()
     told = comm.gather(pickle.dumps((comm.traffic.where, versions())))
     check_versions(dict(map(pickle.loads, told)))
     own = copy.copy(estimator)
@@ -75,7 +77,10 @@ def fit_rank(estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]]) -> Fit
     marks = set(comm.gather(sha256(own.to_bytes()).digest()))
     if len(marks) > 1:
         raise ClusterError(f"{comm.size} ranks have found {len(marks)} different models")
-    report = replace(own.fit_report_, ranks=_of_all(comm, dataset.n_rows))
+    seconds = {"total": time.perf_counter() - start}
+    seconds = dataset.seconds | own.fit_report_.seconds | seconds
+    ranks = _of_all(comm, dataset.n_rows)
+    report = replace(own.fit_report_, ranks=ranks, seconds=seconds)
     return Fitted(own, vars(report))
 
 
