@@ -122,5 +122,9 @@ def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
     messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
     every = [classes for message in messages for classes in pickle.loads(message)]
     classes = np.unique(np.concatenate(every))
-    number = [np.searchsorted(classes, own)[at] for own, at in found]
-    return Labels(classes, np.concatenate([np.empty(0, np.int64), *number]).astype(CATEGORY_NUMBER))
+    number = [
+        at if np.array_equal(own, classes) else np.searchsorted(classes, own)[at]
+        for own, at in found
+    ]
+    none = np.empty(0, CATEGORY_NUMBER)
+    return Labels(classes, np.concatenate([none, *number]).astype(CATEGORY_NUMBER, copy=False))
