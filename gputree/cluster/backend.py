@@ -17,6 +17,7 @@ from gputree.backends.contract import (
     CategoryRates,
     CategoryRules,
     CategorySplits,
+    Other,
     Rates,
     RawScores,
     Rows,
@@ -29,13 +30,14 @@ from gputree.backends.contract import (
 from gputree.backends.defaults import Defaults
 from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
-from gputree.backends.watched import HostWatched
+from gputree.backends.watched import HostOther, HostWatched
 from gputree.cluster.comm import Ranks
 from gputree.cluster.sums import Columns, SpreadHist
 from gputree.comm import ALONE, Comm, largest, total
 from gputree.data.cuts import distinct
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
+from gputree.data.table import Table
 from gputree.dtypes import SUM, HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.losses import Loss
@@ -179,6 +181,9 @@ class ClusterBackend(Defaults):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         return HostWatched(partial(self.read_raw_scores, raw_scores), row, y, weight, self._comm)
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        return HostOther(self.apply, table, start, y, weight, self._comm)
 
     @property
     def compile_seconds(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gputree.cluster.comm import Ranks
-from gputree.cluster.rows import RankDataset
+from gputree.cluster.rows import RankDataset, is_watched, other_rows
 from gputree.ensembles.base import Ensemble
 from gputree.errors import ClusterError, LostRank
 from gputree.fit.report import FitReport, RankReport
@@ -47,7 +47,9 @@ def check_versions(found: dict[str, str]) -> None:
         )
 
 
-def fit_rank(estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]]) -> Fitted:
+def fit_rank(
+    estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]], *, watches: bool = False
+) -> Fitted:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
     start = time.perf_counter()
     told = comm.gather(pickle.dumps((comm.traffic.where, versions())))
@@ -60,7 +62,9 @@ def fit_rank(estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]]) -> Fit
     options: dict[str, Any] = {}
     if comm.on_tree and isinstance(own, Ensemble):
         options["callbacks"] = [comm.on_tree]
-    dataset = RankDataset(comm, own, parts)
+    if watches:
+        options |= other_rows([part for part in parts if is_watched(part)], comm)
+    dataset = RankDataset(comm, own, [part for part in parts if not is_watched(part)])
     try:
         with warnings.catch_warnings():
             if _goes_on(own):  # perhaps the last tree was there

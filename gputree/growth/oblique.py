@@ -14,6 +14,7 @@ from gputree.dtypes import HostArray
 from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
 from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates, telling
 from gputree.growth.draft import NOT_LISTED, NOT_SUMMED, Draft
+from gputree.growth.refits import MOST_ROUNDS, beside
 from gputree.growth.trial import AT_ONCE, Best, Better, Trial
 from gputree.runs import begins, owners, pieces, spread_out
 from gputree.tree.directions import added_up
@@ -89,14 +90,13 @@ class Oblique:
     # The search.
 
     def _seek(self, rows: Rows, draft: Draft, nodes: HostArray, search: Search) -> None:
-        row, n_rows = self.backend.rows_at(rows, nodes)
-        values = self.values[:, row].astype(np.float64)
-        weight = np.ones(len(row)) if self.target.weight is None else self._light(row)
-        own = NodeRows(values, n_rows, weight, self._total)
+        own, values, row = self._rows_of(rows, nodes)
         trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
         best = Best(draft.score[nodes].copy(), self.sought.term_cost)
         found = candidates(own, self.target, row, draft.key[nodes], self.sought)
         trial.compare(found, best, self.budget)
+        if self.sought.directions != "sparse":
+            self._refit(rows, draft, nodes, search, best)
         if self.sought.directions == "cart-lc":
             column = telling(own, self.target, row, MOST_TURNED)
             for angle in ANGLES:
@@ -107,6 +107,48 @@ class Oblique:
             trial.compare(shortened(own, start), best, self.budget)
         for place, each in best.found.items():
             self._note(draft, int(nodes[place]), each)
+
+    def _refit(
+        self, rows: Rows, draft: Draft, nodes: HostArray, search: Search, best: Best
+    ) -> None:
+        """Fit beside the best splits so far, as long as these become better."""
+        place = np.arange(len(nodes))
+        for _ in range(MOST_ROUNDS):
+            start, limit = self._starts(draft, nodes, best), self._limits(draft, nodes, best)
+            place = place[np.isfinite(limit[place])]
+            if not place.size:
+                return
+            own, values, row = self._rows_of(rows, nodes[place])
+            distance = _sums(values, start[place], own.owner) - limit[place][own.owner]
+            found = beside(own, distance, self.target, row, self.sought)
+            trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
+            among = Best(best.worth[place], self.sought.term_cost)
+            trial.compare(found, among, self.budget)
+            best.worth[place] = among.worth
+            for at, each in among.found.items():
+                best.found[int(place[at])] = each
+            place = place[sorted(among.found)]
+
+    def _rows_of(self, rows: Rows, nodes: HostArray) -> tuple[NodeRows, HostArray, HostArray]:
+        """The rows at some nodes, with their values and numbers."""
+        row, n_rows = self.backend.rows_at(rows, nodes)
+        values = self.values[:, row].astype(np.float64)
+        weight = np.ones(len(row)) if self.target.weight is None else self._light(row)
+        return NodeRows(values, n_rows, weight, self._total), values, row
+
+    def _limits(self, draft: Draft, nodes: HostArray, best: Best) -> HostArray:
+        """The thresholds of the best splits so far; NaN where a node has none of numbers."""
+        limit = np.full(len(nodes), np.nan)
+        at = np.flatnonzero(
+            (draft.score[nodes] > NO_SPLIT) & ~draft.bins.is_nominal[draft.feature[nodes]]
+        )
+        node = nodes[at]
+        limit[at] = draft.bins.threshold(
+            draft.feature[node], draft.code[node], draft.next_code[node]
+        )
+        for place, each in best.found.items():
+            limit[place] = each.threshold
+        return limit
 
     def _light(self, row: HostArray) -> HostArray:
         """Weights of rows with as many bits as fits of directions have room for."""
@@ -135,6 +177,19 @@ class Oblique:
         draft.feature[node], draft.code[node], draft.next_code[node] = column[0], 0, 0
         draft.n_children[node] = 2
         draft.listed_at[node], draft.children_at[node] = NOT_LISTED, NOT_SUMMED
+
+
+def _sums(values: HostArray, weight: HostArray, owner: HostArray) -> HostArray:
+    """Weighted sums of the columns of rows, by weights (nodes, columns), as `added_up` has them.
+
+    Columns of weight 0 do not count, not even where they are missing.
+    """
+    total = np.zeros(len(owner))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for each, factor in zip(values, weight.T, strict=True):
+            own = factor[owner]
+            total = np.where(own == 0.0, total, total + each * own)
+    return total
 
 
 def _among(moves: Moves, which: HostArray, n_codes: HostArray) -> Moves:
