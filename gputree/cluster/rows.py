@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names
 from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import Choice, choose
 from gputree.cluster.backend import ClusterBackend
+from gputree.cluster.comm import Ranks
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
@@ -30,7 +31,7 @@ from gputree.fit.dataset import Dataset
 class RankDataset(Dataset):
     """The rows of one rank, cut and coded with those of the others."""
 
-    def __init__(self, comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, comm: Ranks, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
         # A bagged tree says itself how to read a table.
         how = estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
         parts = [part for part in parts if _n_rows(part[0])]

@@ -185,7 +185,9 @@ class SpreadHist:
         if at.size:
             pairs = place[at], feature[at] - self.columns.own.start
             told = self.local.rate_categories(self.here, *pairs, rules, most_seen[at])
-        found = {name: np.empty(len(place), dtype) for name, dtype in RATES.items()}
+        found: dict[str, HostArray] = {
+            name: np.empty(len(place), dtype) for name, dtype in RATES.items()
+        }
         for rank, rates in enumerate(self._told(told)):
             for name, values in found.items():
                 if rates is not None:
