@@ -64,7 +64,7 @@ def _agreed_backend(comm: Comm, how: Any, table: Table) -> Choice:
         choice = choose(device, "numba" if "numba" in names else min(names), **options)
     if choice.backend.device != "cpu":
         raise ValueError(
-            f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
+            f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
             "device='cpu'"
         )
     return choice

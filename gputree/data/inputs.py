@@ -132,7 +132,7 @@ def _read_columns(source: Source, flags: Flags, like: Schema | None) -> Table:
     if as_text:
         warnings.warn(
             f"{as_text[0]}{f' and {len(as_text) - 1} more' if as_text[1:] else ''}: text that is "
-            "numbers is taken for numbers; list columns of categories in categorical_features, or "
+            "numbers is treated as numbers; list columns of categories in categorical_features, or "
             "convert the others to numbers",
             stacklevel=2,
         )

@@ -8,6 +8,7 @@ same rows give the same combinations on every backend.
 - "lda": the linear discriminant of a class against all others, which is the least squares fit of
   the class, or that of an output of a regression. Columns come in one after another, each time the
   one that explains most of what is left; fits of a few columns are candidates as they are.
+- "logistic": the same columns, with the weights of logistic regression (`growth/logistic.py`).
 - "sparse": random columns with weights of +1 or -1 in units of their spread, keyed by the node.
 
 Weights are relative to the term that varies most, whose weight is 1, and have so few decimal digits
@@ -41,7 +42,7 @@ DRAWS = 2**32  # numbers of draws that nothing else of a node draws
 class Sought:
     """Which combinations are looked for."""
 
-    directions: str  # lda, sparse or cart-lc
+    directions: str  # lda, logistic, sparse or cart-lc
     most_terms: int
     n_projections: int  # random ones of a node
     density: float  # columns of a random one, on average
@@ -74,7 +75,7 @@ class NodeRows:
         self, values: HostArray, n_rows: HostArray, weight: HostArray, total_weight: int
     ) -> None:
         """`values` are (columns, rows), whole `weight` (rows,) below 2**WEIGHT_BITS in total."""
-        self.n_rows, self.weight = n_rows, weight
+        self.n_rows, self.weight, self.total_weight = n_rows, weight, total_weight
         self.begin, self.owner = begins(n_rows), owners(n_rows)
         self.bits = (TOTAL_BITS - int(total_weight).bit_length()) // 2 - 1
         self.whole = self.added(weight[None])[0]
@@ -128,19 +129,10 @@ class NodeRows:
         return np.maximum(square - mean * mean, 0.0).T
 
 
-def candidates(
-    rows: NodeRows, target: Target, row: HostArray, key: HostArray, sought: Sought
-) -> Candidates:
-    """The candidates of some nodes, whose rows in the target and keys of draws are given."""
-    if sought.directions == "sparse":
-        return _random(rows, key, sought)
-    return fitted(rows, _answers(rows, target, row), sought)
-
-
 # Least squares
 
 
-def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
+def answers_of(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     """What is fitted in each node, (fits, rows), in whole numbers; nothing where all are 0."""
     if target.label is None:
         assert target.point is not None
@@ -158,7 +150,7 @@ def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     return np.asarray((label == chosen[rows.owner].T).astype(np.float64))
 
 
-def fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
+def least_squares(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
     """Stepwise fits of every answer in every node."""
     column, covariance = _covariances(rows, answers)
     n_nodes, n_columns = column.shape
@@ -191,7 +183,7 @@ def telling(rows: NodeRows, target: Target, row: HostArray, most: int) -> HostAr
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     if n_columns <= most:
         return np.tile(np.arange(n_columns), (n_nodes, 1))
-    answers = _answers(rows, target, row)
+    answers = answers_of(rows, target, row)
     found = np.empty((n_nodes, most), np.int64)
     for node, own in enumerate(rows.parts()):
         whole = float(rows.whole[node])
@@ -270,7 +262,7 @@ def _stepwise(problem: HostArray, sizes: list[int]) -> Iterator[HostArray]:
 # Random combinations
 
 
-def _random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
+def random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
     """Columns drawn for each node, at least two, those that are constant there last."""
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     draw = np.arange(sought.n_projections, dtype=np.uint64) + np.uint64(DRAWS)
@@ -297,6 +289,14 @@ def _random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
 
 
 # Weights that can be read
+
+
+def as_candidates(rows: NodeRows, weight: HostArray, spread: HostArray) -> Candidates:
+    """One candidate for each node from weights of columns as measured, (nodes, columns)."""
+    n_columns = weight.shape[1]
+    column = np.broadcast_to(np.arange(n_columns), weight.shape)
+    columns, weights = readable(column, weight, spread, rows.half.T, n_columns)
+    return Candidates(columns[:, None], weights[:, None], np.array([2]))
 
 
 def readable(
