@@ -102,6 +102,17 @@ class Ranks:
         found = pickle.loads(self.join("gather", own, _united).tobytes())
         return [found[rank] for rank in range(self.size)]
 
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        self._number += 1
+        found = list(messages)
+        for step in range(1, self.size):
+            other = (self.rank + step) % self.size
+            self._send(other, "gather", np.frombuffer(messages[other], np.uint8))
+        for step in range(1, self.size):
+            other = (self.rank - step) % self.size
+            found[other] = self._receive(other, "gather", np.empty(0, np.uint8)).tobytes()
+        return found
+
     def stop(self, why: BaseException) -> NoReturn:
         text = "".join(traceback.format_exception(why)).rstrip()
         own = f"rank {self.rank} of {self.size} failed: {type(why).__name__}: {why}\n\n{text}"
