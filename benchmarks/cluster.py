@@ -79,8 +79,11 @@ def part(seed: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def workers(n: int) -> Any:
     """A cluster of so many workers, each a process with one thread."""
+    import dask
     from distributed import LocalCluster
 
+    # A busy machine takes longer to start a worker again than Dask waits before it gives it up.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"})
     return LocalCluster(
         n_workers=n,
         threads_per_worker=1,
@@ -185,8 +188,8 @@ def kill_workers(n_kills: int, seed: int) -> None:
     from distributed import Client
 
     draw = random.Random(seed)
-    model = gputree.GradientBoostingClassifier(30, backend="numpy", random_state=0)
-    parts = [part(number, 500) for number in range(6)]
+    model = gputree.GradientBoostingClassifier(20, max_depth=3, backend="numpy", random_state=0)
+    parts = [part(number, 200) for number in range(6)]
     X, y = (np.concatenate(each) for each in zip(*parts, strict=True))
     expected = model.fit(X, y).to_bytes()
     ends = []
@@ -215,7 +218,10 @@ def kill_workers(n_kills: int, seed: int) -> None:
             seconds = time.perf_counter() - start
             timer.join()
             late = "" if seconds < DEADLINE else "  LATE"
-            print(f"{number + 1:3} killed after {moment:5.2f} s: {seconds:5.1f} s, {told}{late}")
+            print(
+                f"{number + 1:3} killed after {moment:5.2f} s: {seconds:5.1f} s, {told}{late}",
+                flush=True,
+            )
         client.wait_for_workers(3, timeout=DEADLINE)
         cluster.fit(model, parts, client=client)
         time.sleep(2.0)

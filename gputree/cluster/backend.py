@@ -45,7 +45,7 @@ from gputree.kernels.losses import Loss
 ALL_PAGES = np.arange(BUCKETS // PAGE)
 
 
-def _of_own_rows(verb: str) -> Callable[..., Any]:
+def of_own_rows(verb: str) -> Callable[..., Any]:
     """A verb that the local backend has, and that does not ask for the rows of others."""
 
     def ask(self: "ClusterBackend", *args: Any, **kwargs: Any) -> Any:
@@ -65,16 +65,16 @@ class ClusterBackend(Defaults):
         self._local, self._comm, self._n_rows = local, comm, n_rows
         self._columns: Columns | None = None  # of the table that was last asked about
 
-    reserve, hold, encode = map(_of_own_rows, ("reserve", "hold", "encode"))
-    begin, take_rows, codes_of = map(_of_own_rows, ("begin", "take_rows", "codes_of"))
-    disperse, leaves, route = map(_of_own_rows, ("disperse", "leaves", "route"))
-    detour, row_order = map(_of_own_rows, ("detour", "row_order"))
-    rows_at, row_keys, walker = map(_of_own_rows, ("rows_at", "row_keys", "walker"))
-    apply, leaves_of, sum_leaves = map(_of_own_rows, ("apply", "leaves_of", "sum_leaves"))
-    raw_scores, begin_gradients = map(_of_own_rows, ("raw_scores", "begin_gradients"))
-    renew, read_raw_scores = map(_of_own_rows, ("renew", "read_raw_scores"))
-    room_for_hists, release = map(_of_own_rows, ("room_for_hists", "release"))
-    bytes_held = _of_own_rows("bytes_held")
+    reserve, hold, encode = map(of_own_rows, ("reserve", "hold", "encode"))
+    begin, take_rows, codes_of = map(of_own_rows, ("begin", "take_rows", "codes_of"))
+    disperse, leaves, route = map(of_own_rows, ("disperse", "leaves", "route"))
+    detour, row_order = map(of_own_rows, ("detour", "row_order"))
+    rows_at, row_keys, walker = map(of_own_rows, ("rows_at", "row_keys", "walker"))
+    apply, leaves_of, sum_leaves = map(of_own_rows, ("apply", "leaves_of", "sum_leaves"))
+    raw_scores, begin_gradients = map(of_own_rows, ("raw_scores", "begin_gradients"))
+    renew, read_raw_scores = map(of_own_rows, ("renew", "read_raw_scores"))
+    room_for_hists, release = map(of_own_rows, ("room_for_hists", "release"))
+    bytes_held = of_own_rows("bytes_held")
 
     # Cuts.
 

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import cuda_number, to_numpy
+from gputree.backends.contract import Backend
 from gputree.backends.registry import Choice, choose
 from gputree.cluster.backend import ClusterBackend
 from gputree.cluster.comm import Ranks
@@ -48,13 +49,33 @@ class RankDataset(Dataset):
         self.y = _answers(comm, estimator, parts)
         choice = _agreed_backend(comm, how, table)
         reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-        choice = Choice(ClusterBackend(choice.backend, comm, n_everywhere), reason)
+        choice = Choice(_spread(choice.backend, comm, n_everywhere, table.n_rows), reason)
         self._code(table, columns.schema, choice, how.max_bins)
+
+
+def _spread(local: Backend, comm: Ranks, n_everywhere: int, n_here: int) -> ClusterBackend:
+    """A backend for the rows here that knows of the others."""
+    if local.device == "cpu":
+        return ClusterBackend(local, comm, n_everywhere)
+    if local.name != "cuda":
+        raise ValueError(
+            f"ranks compute on the CPU, or by backend='cuda', but this one has {local.name!r} on "
+            f"{local.device}; set device='cpu' or backend='cuda'"
+        )
+    if not n_here:
+        raise ValueError(
+            f"rank {comm.rank} has a GPU and no rows; give each rank with a GPU some, or set "
+            "device='cpu'"
+        )
+    from gputree.cluster.nccl import on_device
+
+    return on_device(local, comm, n_everywhere)
 
 
 def _agreed_backend(comm: Comm, how: Any, table: Table) -> Choice:
     """What all ranks compute with: sums of one kind are added up, whoever has no rows."""
-    device = "cpu" if how.device == "auto" else how.device
+    # A GPU is used where it is asked for: one that some ranks have would not do.
+    device = "cpu" if how.device == "auto" and how.backend != "cuda" else how.device
     data_on = cuda_number(table.columns[0].values)
     n_cells = table.n_rows * table.n_features
     options = {"n_jobs": how.n_jobs, "n_cells": n_cells, "data_on": data_on}
@@ -62,11 +83,6 @@ def _agreed_backend(comm: Comm, how: Any, table: Table) -> Choice:
     names = {each.decode() for each in comm.gather(choice.backend.name.encode())}
     if len(names) > 1:  # by the rows that each of them has
         choice = choose(device, "numba" if "numba" in names else min(names), **options)
-    if choice.backend.device != "cpu":
-        raise ValueError(
-            f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
-            "device='cpu'"
-        )
     return choice
 
 
