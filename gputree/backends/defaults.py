@@ -76,6 +76,8 @@ class Defaults(Core):
 
     grows_whole = boosts = answers_there = False
     shares_frontiers = counts_freely = True
+    is_starting = can_go_over = False
+    notes: tuple[str, ...] = ()
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
     _formulas: SimpleNamespace = formulas.HOST
@@ -431,6 +433,9 @@ class Defaults(Core):
 
     def room_for_hists(self) -> int | None:
         return None
+
+    def go_over(self) -> None:
+        """Nobody takes over."""
 
     def release(self) -> None:
         """Nothing is kept for the next call."""
