@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Moves, Rows
+from gputree.backends.contract import Backend, Moves, RawScores, Residuals, Rows
 from gputree.cluster.backend import ClusterBackend, of_own_rows
 from gputree.cluster.comm import LONGEST_WAIT, Ranks
 from gputree.dtypes import Array, HostArray
@@ -98,6 +98,12 @@ class DeviceClusterBackend(ClusterBackend):
     def route(self, rows: Rows, moves: Moves) -> Rows:
         # What children have in all says nothing of the rows here.
         return self._local.route(rows, replace(moves, n_rows=None))
+
+    def residuals(self, raw_scores: RawScores, rows: Rows, number: HostArray) -> Residuals:
+        raise ValueError(
+            "quantiles of the rows of a leaf are not found on several GPUs yet; set device='cpu', "
+            "or use a loss whose leaves are sums, such as 'squared_error'"
+        )
 
     def tally(self, rows: Rows, nodes: HostArray) -> Any:
         sums = self._adder.add(self._local.sum_up(rows, nodes))

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from gputree.cluster.comm import Ranks
-from gputree.cluster.rows import RankDataset, is_watched, other_rows
+from gputree.cluster.files import dataset_of
+from gputree.cluster.rows import is_watched, other_rows
+from gputree.comm import total
 from gputree.ensembles.base import Ensemble
 from gputree.errors import ClusterError, LostRank
 from gputree.fit.report import FitReport, RankReport
@@ -47,9 +49,7 @@ def check_versions(found: dict[str, str]) -> None:
         )
 
 
-def fit_rank(
-    estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]], *, watches: bool = False
-) -> Fitted:
+def fit_rank(estimator: Any, comm: Ranks, parts: Sequence[Sequence[Any]]) -> Fitted:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
     start = time.perf_counter()
     told = comm.gather(pickle.dumps((comm.traffic.where, versions())))
@@ -62,9 +62,10 @@ def fit_rank(
     options: dict[str, Any] = {}
     if comm.on_tree and isinstance(own, Ensemble):
         options["callbacks"] = [comm.on_tree]
-    if watches:
-        options |= other_rows([part for part in parts if is_watched(part)], comm)
-    dataset = RankDataset(comm, own, [part for part in parts if not is_watched(part)])
+    watched = [part for part in parts if is_watched(part)]
+    if total(comm, len(watched)):
+        options |= other_rows(watched, comm)
+    dataset = dataset_of(comm, own, [part for part in parts if not is_watched(part)])
     try:
         with warnings.catch_warnings():
             if _goes_on(own):  # perhaps the last tree was there

@@ -21,7 +21,6 @@ from gputree.cluster.comm import Ranks
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
-from gputree.data.table import Table
 from gputree.data.united import Columns, Parts, joined_table
 from gputree.data.weights import read_weights
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
@@ -33,8 +32,7 @@ class RankDataset(Dataset):
     """The rows of one rank, cut and coded with those of the others."""
 
     def __init__(self, comm: Ranks, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
-        # A bagged tree says itself how to read a table.
-        how = estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
+        how = reader_of(estimator)
         parts = [part for part in parts if _n_rows(part[0])]
         tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
         names = [_get_feature_names(X) for X, *_ in parts]
@@ -47,10 +45,21 @@ class RankDataset(Dataset):
         self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
-        choice = _agreed_backend(comm, how, table)
-        reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-        choice = Choice(_spread(choice.backend, comm, n_everywhere, table.n_rows), reason)
+        n_cells = table.n_rows * table.n_features
+        choice = own_backend(comm, how, n_cells, cuda_number(table.columns[0].values))
+        choice = of_all(choice, comm, n_everywhere, table.n_rows)
         self._code(table, columns.schema, choice, how.max_bins)
+
+
+def reader_of(estimator: Any) -> Any:
+    """Who has the parameters by which a table is read: a bagged tree says so itself."""
+    return estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
+
+
+def of_all(choice: Choice, comm: Ranks, n_everywhere: int, n_here: int) -> Choice:
+    """The same with the sums of the rows of all ranks."""
+    reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
+    return Choice(_spread(choice.backend, comm, n_everywhere, n_here), reason)
 
 
 def _spread(local: Backend, comm: Ranks, n_everywhere: int, n_here: int) -> ClusterBackend:
@@ -72,12 +81,10 @@ def _spread(local: Backend, comm: Ranks, n_everywhere: int, n_here: int) -> Clus
     return on_device(local, comm, n_everywhere)
 
 
-def _agreed_backend(comm: Comm, how: Any, table: Table) -> Choice:
-    """What all ranks compute with: sums of one kind are added up, whoever has no rows."""
+def own_backend(comm: Comm, how: Any, n_cells: int, data_on: int | None = None) -> Choice:
+    """What a rank computes with, as all do: sums of one kind are added up, whoever has no rows."""
     # A GPU is used where it is asked for: one that some ranks have would not do.
     device = "cpu" if how.device == "auto" and how.backend != "cuda" else how.device
-    data_on = cuda_number(table.columns[0].values)
-    n_cells = table.n_rows * table.n_features
     options = {"n_jobs": how.n_jobs, "n_cells": n_cells, "data_on": data_on}
     choice = choose(device, how.backend, **options)
     names = {each.decode() for each in comm.gather(choice.backend.name.encode())}
@@ -147,14 +154,20 @@ def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
                 "Found input variables with inconsistent numbers of samples: X of a part has "
                 f"{_n_rows(part[0])} rows, y has shape {y.shape}"
             )
+    return agreed_answers(comm, estimator, given)
+
+
+def agreed_answers(comm: Comm, estimator: Any, given: Sequence[Any]) -> Any:
+    """The targets of the parts here in one, with the classes or the outputs that all ranks have."""
     if not is_classifier(estimator):
+        given = [to_numpy(y) for y in given]
         own = pickle.dumps([y.shape[1:] for y in given])
         shapes = map(pickle.loads, comm.gather(own))
         known = sorted({shape for own in shapes for shape in own})
         if len(known) > 1:
             raise ValueError(f"y has outputs of shapes {known} in different parts")
         return np.concatenate([np.empty((0, *known[0])), *given])
-    found = [read_labels(y, len(y), name) for y in given]
+    found = [read_labels(y, len(y), type(estimator).__name__) for y in given]
     messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
     every = [classes for message in messages for classes in pickle.loads(message)]
     classes = np.unique(np.concatenate(every))
