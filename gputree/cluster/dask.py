@@ -8,8 +8,9 @@ that leave, starts again on those that are left, and fetches the model.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from dask import delayed
 from dask.base import is_dask_collection
 from distributed import Client, Future, Worker, get_worker, secede, wait
-from distributed.comm import CommClosedError, connect
+from distributed.comm import connect
 from distributed.protocol import to_serialize
 
 from gputree.cluster.comm import Inbox, Message, Ranks, run_rank
@@ -183,18 +184,22 @@ def run_on_workers(
                     "rows were on a worker that left, and nobody can compute them again; give lazy "
                     f"parts, or fit while all workers are there ({error})"
                 ) from None
-            except (LostRank, CommClosedError) as error:
+            except LostRank as error:
                 if n_restarts == max_restarts:
                     raise ClusterError(
                         f"{error}; the fit was started {1 + n_restarts} times, max_restarts="
                         f"{max_restarts}: is there a reason that workers leave, such as memory?"
                     ) from None
                 n_restarts += 1
-                kept = getattr(error, "kept", None)
-                estimator = estimator if kept is None else kept
+                estimator = estimator if error.kept is None else error.kept
             finally:
                 attempt.end()
-            client.wait_for_workers(1, timeout=RETURN)
+            try:
+                client.wait_for_workers(1, timeout=RETURN)
+            except TimeoutError:
+                raise ClusterError(
+                    f"no worker is left, and none has come back within {RETURN:g} seconds"
+                ) from None
     finally:
         held.futures.clear()
 
@@ -216,10 +221,11 @@ class Held:
         for future in self.futures:
             if future.status != "finished":
                 future.result()
-        if self._here:
-            self.futures += self._client.scatter(self._here, hash=False)
+        with _while_workers_stay():
+            if self._here:
+                self.futures += self._client.scatter(self._here, hash=False)
+            holders = self._client.who_has(self.futures)
         held: dict[str, list[Future]] = {}
-        holders = self._client.who_has(self.futures)
         for future in self.futures:
             if not holders[future.key]:
                 raise LostRank(LEFT)
@@ -253,11 +259,12 @@ class _Attempt:
         """Let each worker that holds parts have a rank."""
         client, name = self._client, self._name
         self._addresses = addresses = sorted(held)
-        found = client.run(_open, name, workers=addresses)
-        check_versions({f"worker {address}": each for address, each in found.items()})
         given = estimator
-        if hasattr(estimator, "_members"):  # many trees do not go through the scheduler
-            given = client.scatter(estimator, hash=False)
+        with _while_workers_stay():
+            found = client.run(_open, name, workers=addresses)
+            if hasattr(estimator, "_members"):  # many trees do not go through the scheduler
+                given = client.scatter(estimator, hash=False)
+        check_versions({f"worker {address}": each for address, each in found.items()})
         where = {"allow_other_workers": False, "pure": False, "retries": 0}
         for rank, address in enumerate(addresses):
             own = partial(self._run, rank=rank, addresses=addresses)
@@ -269,7 +276,8 @@ class _Attempt:
         there = self._client.nthreads()
         left = [address for address in self._addresses if address in there]
         if left:
-            self._client.run(_close, self._name, workers=left, on_error="ignore")
+            with suppress(OSError, KeyError):  # one has left since
+                self._client.run(_close, self._name, workers=left, on_error="ignore")
         self._client.cancel(self._tasks)
         self._tasks.clear()
 
@@ -319,8 +327,12 @@ class _Attempt:
             )
             error.kept = next((each.kept for each in lost if each.kept is not None), None)
             raise error
-        if errors or len(ended) < len(self._tasks):
-            raise errors[0] if errors else ClusterError("the tasks of a fit were cancelled")
+        if errors:
+            raise errors[0]
+        if any(task.status == "cancelled" for task in self._tasks):
+            raise ClusterError("the tasks of a fit were cancelled")
+        if len(ended) < len(self._tasks):
+            raise LostRank("a worker left when its part of a fit was done")
 
     def _ended(self) -> list[Ended]:
         """What the tasks have come to that can be asked."""
@@ -359,6 +371,15 @@ def alike(collection: Any, X: Any, name: str) -> Any:
     if getattr(X, "known_divisions", False) and getattr(collection, "known_divisions", False):
         return collection.repartition(divisions=X.divisions)
     return collection
+
+
+@contextmanager
+def _while_workers_stay() -> Iterator[None]:
+    """What Dask says of a worker that leaves while it is asked is a lost rank."""
+    try:
+        yield
+    except (OSError, KeyError) as error:
+        raise LostRank(f"{LEFT} ({error!r})") from None
 
 
 def _is_lazy(table: Any) -> bool:

@@ -122,13 +122,24 @@ def test_the_error_of_a_rank_is_that_of_the_fit(client):
 
 @contextmanager
 def killed(client, delay):
-    """One of the workers is killed in the middle of what is done meanwhile."""
+    """One of the workers is killed so long after the ranks of what is done meanwhile have begun."""
     client.wait_for_workers(3, timeout=60)
     _, victim = sorted(client.run(os.getpid).items())[1]
-    timer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
-    timer.start()
+    is_over = threading.Event()
+
+    def kill():
+        while not is_over.is_set():
+            if any("gputree-" in str(keys) for keys in client.processing().values()):
+                is_over.wait(delay)
+                os.kill(victim, signal.SIGKILL)
+                return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
     yield
-    timer.join()
+    is_over.set()
+    thread.join()
 
 
 def test_a_fit_goes_on_from_the_trees_that_were_done_when_a_worker_is_killed(client):
