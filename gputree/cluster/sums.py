@@ -31,7 +31,6 @@ from gputree.cluster.comm import Ranks
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, Array, HostArray
-from gputree.runs import begins, spread_out
 
 SHARED_BYTES = 2**18  # sums of a frontier from which on columns are shared out
 RATES = {"score": np.float64, "bits": np.float64, "is_heuristic": np.bool_}
@@ -206,9 +205,7 @@ class SpreadHist:
         parts = [each for each in self._told(told) if each is not None]
         every = Seen.joined(parts) if parts else self.local.seen(self.here, place, feature)
         # Those of one rank come after those of another; they go back to where they were asked for.
-        order = np.argsort(np.argsort(owner, kind="stable"))
-        line = spread_out(begins(every.n)[order], every.n[order])
-        return Seen(every.n[order], every.code[line], every.cells[line])
+        return every.in_order(np.argsort(np.argsort(owner, kind="stable")))
 
     def _told(self, own: Any, order: Sequence[int] | None = None) -> list[Any]:
         """What each rank has found."""
