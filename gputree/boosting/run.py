@@ -75,7 +75,7 @@ def held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table
 def ranks(order: ContentOrder, n_rows: int) -> HostArray:
     """The rank of each row in an order of some; the others, which no tree sees, have the first."""
     rank = np.zeros(n_rows, np.int64)
-    rank[order.row] = np.arange(order.n)[order.place]
+    rank[order.row] = order.place
     return rank
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
-from gputree import sampling
 from gputree.backends.contract import Other
 from gputree.backends.watched import HostOther
 from gputree.boosting.ledger import Ledger, LossTable
@@ -152,8 +151,8 @@ class Stopping(Ensemble):
                 "train on; use less, or early_stopping=False"
             )
         is_out = np.zeros(len(run.target), bool)
-        group = order.all_of(self._groups(run)[order.row])
-        is_out[order.row] = sampling.drawn_by_group(run.seed, group, n_out)[order.place]
+        group = self._groups(run)[order.row]
+        is_out[order.row] = order.drawn_by_group(run.seed, group, n_out)
         if not total(order.comm, np.count_nonzero(is_out)):
             raise ValueError(
                 "early_stopping holds out rows of classes that have at least two, but there is no "
