@@ -74,8 +74,8 @@ class Cache(FunctionCache):
     """Machine code on disk, without which all goes on.
 
     Files may have been cut short by a full disk or a crash, and a folder may not be writable any
-    more. What cannot be read is compiled and written anew, and so is what other sources were compiled
-    to.
+    more. What cannot be read is compiled and written anew, and so is what was compiled from other
+    sources.
     """
 
     def __init__(self, function):
