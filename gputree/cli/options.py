@@ -156,16 +156,16 @@ def text_options(function: Function) -> Function:
             click.option(
                 "--separator",
                 metavar="CHARACTER",
-                help="What separates the cells of a text: comma, semicolon, tab, bar, space, ...",
+                help="The separator of a text file: comma, semicolon, tab, bar, space, ...",
             ),
             click.option(
-                "--decimal", type=click.Choice([".", ","]), help="The decimal mark of its numbers."
+                "--decimal", type=click.Choice([".", ","]), help="The decimal mark of a text file."
             ),
             click.option(
                 "--header/--no-header",
                 "has_header",
                 default=None,
-                help="Whether its first line names the columns.",
+                help="Whether the first line has column names.",
             ),
             click.option(
                 "--day-first/--month-first",

@@ -67,7 +67,7 @@ EXAMPLES = """\
 @click.option(
     "--drop-missing-target",
     is_flag=True,
-    help="Leave out rows of which the target is missing, instead of refusing the table.",
+    help="Leave out rows whose target is missing, instead of refusing the table.",
 )
 @click.option("--weight", metavar="COLUMN", help="The column with the sample weights.")
 @click.option(

@@ -213,7 +213,7 @@ def test_options_reach_the_tree(run):
     text = run("train", "wine", *arguments, "--device", "cpu", "--backend", "numpy")
     params = gputree.load("wine.gputree").get_params()
     assert {name: params[name] for name in options} == options
-    assert "ran on    cpu with numpy (backend='numpy' was asked for)\n" in text
+    assert "ran on    cpu with numpy (backend='numpy' was requested)\n" in text
 
 
 def test_any_parameter_can_be_set(run):
