@@ -176,7 +176,7 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     nodes_ : Tree
-        The tree: flat arrays, an entry a node. Columns from `n_features_in_` on are those of
+        The tree: flat arrays with one entry per node. Columns from `n_features_in_` on are those of
         `nodes_.directions`, the combinations.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what the splits gained; columns of a combination share alike.
