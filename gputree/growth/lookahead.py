@@ -77,7 +77,7 @@ class Lines:
     def distance(self, sample: Sample) -> HostArray:
         """By how much each row is above its threshold; NaN where a value is missing."""
         distance = sums(sample.values, self.weight, sample.own.owner)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(distance - self.limit[sample.own.owner])
 
 

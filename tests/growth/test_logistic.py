@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import gputree.growth.logistic as logistic
 from gputree.data.target import class_target, value_target
 from gputree.growth.directions import NodeRows, Sought
 from gputree.growth.fits import candidates
@@ -62,6 +63,20 @@ def test_neither_order_nor_other_nodes_nor_repeated_rows_change_a_bit():
     first = found(X[again], class_target(y[again], 3, None), [len(again)])
     assert both[0].any(axis=1).all()
     assert both[0].tobytes() == first[0].tobytes()
+
+
+@pytest.mark.parametrize("total", [10_000, 2**33])
+def test_steps_have_the_same_bits_in_any_order_before_they_are_rounded(total):
+    X, _ = skewed(500)
+    y = np.random.default_rng(1).integers(0, 2, 500).astype(float)
+    own = []
+    for order in (np.arange(500), np.random.default_rng(2).permutation(500)):
+        rows = NodeRows(X[order].T.copy(), np.array([500]), np.ones(500), total)
+        weight, values = logistic._light(rows)
+        column, is_in = np.array([[0, 1, 2]]), np.ones((1, 3), bool)
+        own.append(logistic._fitted(rows, values, weight, column, is_in, y[order]))
+    assert own[0].all()
+    assert own[0].tobytes() == own[1].tobytes()
 
 
 def test_a_regression_tells_high_values_from_low_ones():
