@@ -99,6 +99,18 @@ def test_long_columns_are_cut_alike(backend):
     assert spread_fit(tree, 3, X.T, y).to_bytes() == expected.to_bytes()
 
 
+@pytest.mark.parametrize("max_features", [1, 3])
+def test_columns_that_are_drawn_are_tried_by_those_who_have_them(max_features, shares):
+    """Some of them are constant in most nodes: others are tried there, in the order of the draw."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((150, 6)) < 0.08) * 1.0
+    X[:, 1] = rng.normal(size=150)
+    tree = gputree.DecisionTreeRegressor(max_features=max_features, backend="numpy", random_state=0)
+    y = rng.normal(size=150)
+    expected = clone(tree).fit(X, y)
+    assert spread_fit(tree, 2, X, y).to_bytes() == expected.to_bytes()
+
+
 def test_categories_that_only_one_rank_has_seen_are_united_in_order():
     X = pd.DataFrame({"kind": ["b", "c", "a", "b", "d", "a"], "x": [1.0, 2, 3, 4, 5, 6]})
     y = np.array([0, 1, 0, 1, 1, 0])
