@@ -115,6 +115,7 @@ MAY_IMPORT = {
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         "gputree.ensembles",
         "gputree.fit.report",
+        "gputree.prediction",
     },
     "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
