@@ -131,6 +131,7 @@ MAY_IMPORT = {
     },
     "gputree.cluster": {
         *FOUNDATION,
+        "gputree.progress",
         *(
             "gputree.backends",
             "gputree.data",

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names
 from gputree.arrays import cuda_number, to_numpy
 from gputree.backends.registry import Choice, choose
 from gputree.cluster.backend import ClusterBackend
+from gputree.cluster.comm import Ranks
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
@@ -29,7 +30,7 @@ from gputree.fit.dataset import Dataset
 class RankDataset(Dataset):
     """The rows of one rank, cut and coded with those of the others."""
 
-    def __init__(self, comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, comm: Ranks, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
         how = reader_of(estimator)
         parts = [part for part in parts if _n_rows(part[0])]
         tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
@@ -37,14 +38,15 @@ class RankDataset(Dataset):
         own = [Columns.of(*each) for each in zip(tables, names, strict=True)]
         columns = _agreed(comm, own)
         table = joined_table(tables, columns.schema)
-        check_shape(int(total(comm, table.n_rows)), table.n_features, None)
+        n_everywhere = int(total(comm, table.n_rows))
+        check_shape(n_everywhere, table.n_features, None)
         self._table, self._stream, self.comm = table, None, comm
         self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
         n_cells = table.n_rows * table.n_features
-        choice = own_backend(how, n_cells, cuda_number(table.columns[0].values))
-        self._code(table, columns.schema, of_all(choice, comm), how.max_bins)
+        choice = own_backend(comm, how, n_cells, cuda_number(table.columns[0].values))
+        self._code(table, columns.schema, of_all(choice, comm, n_everywhere), how.max_bins)
 
 
 def reader_of(estimator: Any) -> Any:
@@ -52,28 +54,26 @@ def reader_of(estimator: Any) -> Any:
     return estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
 
 
-def own_backend(how: Any, n_cells: int, data_on: int | None = None) -> Choice:
-    """What computes with the rows of a rank."""
-    choice = choose(
-        "cpu" if how.device == "auto" else how.device,
-        # No rows are no work, and NumPy minds them least.
-        how.backend if n_cells else "numpy",
-        n_jobs=how.n_jobs,
-        n_cells=n_cells,
-        data_on=data_on,
-    )
+def of_all(choice: Choice, comm: Ranks, n_everywhere: int) -> Choice:
+    """What computes with the rows of a rank, and the sums of the rows of all."""
+    reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
+    return Choice(ClusterBackend(choice.backend, comm, n_everywhere), reason)
+
+
+def own_backend(comm: Ranks, how: Any, n_cells: int, data_on: int | None = None) -> Choice:
+    """What all ranks compute with: sums of one kind are added up, whoever has no rows."""
+    device = "cpu" if how.device == "auto" else how.device
+    options = {"n_jobs": how.n_jobs, "n_cells": n_cells, "data_on": data_on}
+    choice = choose(device, how.backend, **options)
+    names = {each.decode() for each in comm.gather(choice.backend.name.encode())}
+    if len(names) > 1:  # by the rows that each of them has
+        choice = choose(device, "numba" if "numba" in names else min(names), **options)
     if choice.backend.device != "cpu":
         raise ValueError(
             f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
             "device='cpu'"
         )
     return choice
-
-
-def of_all(choice: Choice, comm: Comm) -> Choice:
-    """The same with the sums of the rows of all ranks."""
-    reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-    return Choice(ClusterBackend(choice.backend, comm), reason)
 
 
 def is_watched(part: Sequence[Any]) -> bool:
@@ -154,5 +154,9 @@ def agreed_answers(comm: Comm, estimator: Any, given: Sequence[Any]) -> Any:
     messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
     every = [classes for message in messages for classes in pickle.loads(message)]
     classes = np.unique(np.concatenate(every))
-    number = [np.searchsorted(classes, own)[at] for own, at in found]
-    return Labels(classes, np.concatenate([np.empty(0, np.int64), *number]).astype(CATEGORY_NUMBER))
+    number = [
+        at if np.array_equal(own, classes) else np.searchsorted(classes, own)[at]
+        for own, at in found
+    ]
+    none = np.empty(0, CATEGORY_NUMBER)
+    return Labels(classes, np.concatenate([none, *number]).astype(CATEGORY_NUMBER, copy=False))

@@ -20,7 +20,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
 from gputree.ensembles.members import Estimators, Member, Members, remembering
-from gputree.errors import ModelFileError
+from gputree.errors import ClusterError, ModelFileError
 from gputree.estimators import model_file, parameters
 from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
@@ -320,6 +320,10 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
                 f"the fit was interrupted; the model has the {n_done} of {n} trees that were done",
                 stacklevel=3,
             )
+        except ClusterError as error:
+            if run.members:
+                error.so_far = so_far
+            raise
         finally:
             progress.end()
         self._ended(run)

@@ -13,7 +13,8 @@ from sklearn.base import clone, is_classifier
 import gputree
 from gputree import Dataset, cluster
 from gputree.cluster.files import Wanted
-from gputree.cluster.fitting import fit_rank, prepared
+from gputree.cluster.fitting import prepared
+from gputree.cluster.rank import fit_rank
 from gputree.cluster.threads import run_ranks
 from gputree.data import stream_cuts
 from tests.cluster.spread import DEADLINE
@@ -55,7 +56,7 @@ def write(found, folder, bounds=(0, 30, 220, 400), row_group_size=37):
 def fitted(estimator, n_ranks, *args, **kwargs):
     wanted = Wanted(*args, max_bytes=kwargs.pop("max_bytes", 1000), **kwargs)
     task = partial(fit_rank, prepared(estimator), parts=[(wanted, None)])
-    return run_ranks([task] * n_ranks, DEADLINE)
+    return [each.estimator for each in run_ranks([task] * n_ranks, DEADLINE)]
 
 
 MODELS = [

@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 import gputree
 from gputree import cluster
 from gputree.backends import agreed_quantiles
+from gputree.cluster import sums
 from gputree.ensembles import draws
 from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
 from tests.corpus import digests
@@ -19,9 +20,15 @@ from tests.corpus import digests
 CASES = {name: estimator for name, (estimator, _) in digests.cases().items() if is_able(estimator)}
 
 
+@pytest.fixture
+def shares(monkeypatch):
+    """Ranks share out the columns of every node, however little there is to add up."""
+    monkeypatch.setattr(sums, "SHARED_BYTES", 0)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_every_kind_of_model(name):
-    """Seven ranks, of which some have no rows."""
+def test_every_kind_of_model(name, shares):
+    """Seven ranks, of which some have no rows, and some no columns."""
     X, y = corpus_table(name)
     expected = digests.fitted(name, "numpy")
     found = spread_fit(digests._on(clone(CASES[name]), "numpy"), 7, X, y)
@@ -223,7 +230,7 @@ def test_rows_that_are_watched_may_be_spread():
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_kernels_sum_nodes_of_any_size(estimator, is_weighted):
+def test_kernels_sum_nodes_of_any_size(estimator, is_weighted, shares):
     """Large nodes have histograms, and small ones lists of rows, on each rank by its own rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3)).round(2)

@@ -243,6 +243,13 @@ class CudaBackend(Defaults):
     def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
         return cuda_histogram.tally(self._launches, rows, nodes)
 
+    def sum_up(self, rows: CudaRows, nodes: HostArray) -> Array:
+        hist = self.tally(rows, nodes)
+        return hist.sums.reshape(len(nodes), rows.bins.width, rows.target.channels.n)
+
+    def hist_of(self, rows: CudaRows, sums: Array, bins: Bins) -> CudaHist:
+        return CudaHist(rows, sums.reshape(-1), len(sums))
+
     def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
         return cuda_histogram.derive(self._launches, built, siblings, above)
 
