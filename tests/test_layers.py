@@ -153,6 +153,7 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.backends", "gputree.boosting", "gputree.data", "gputree.ensembles"),
         *("gputree.estimators", "gputree.files", "gputree.fit", "gputree.kernels.criteria"),
+        "gputree.cluster",
         *("gputree.kernels.cpu.grow", "gputree.kernels.cuda.gpu", "gputree.progress"),
     },
 }

@@ -14,6 +14,7 @@ EXAMPLES = """\
   gputree doctor
   gputree doctor --device cuda:1 --json
   gputree doctor --kit measured.json
+  gputree doctor --cluster tcp://scheduler:8786
 """
 
 
@@ -33,6 +34,11 @@ def _gpu(ctx: click.Context, param: click.Parameter, value: str) -> str:
     metavar="FILE",
     help="Run every test and measurement of the GPU (up to some hours); write one file.",
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Look at the workers of a Dask scheduler instead, such as tcp://scheduler:8786.",
+)
 def command(**options: Any) -> int:
     """Show versions and GPUs, test a GPU and time its kernels.
 
@@ -42,6 +48,8 @@ def command(**options: Any) -> int:
     output = output_of(options)
     if options["kit"] is not None:
         return _kit(options, output)
+    if options["cluster"] is not None:
+        return _cluster(options["cluster"], output)
 
     from gputree.diagnostics.doctor import as_text, diagnose
 
@@ -49,6 +57,16 @@ def command(**options: Any) -> int:
         found = diagnose(options["device"])
     output.show(as_text(found), {"command": "doctor", **found})
     return FAILED if found["selftest"] and not found["selftest"]["passed"] else 0
+
+
+def _cluster(address: str, output: Output) -> int:
+    """Ask the workers, and fail where a fit on them would not be what it should."""
+    from gputree.diagnostics import cluster
+
+    with output.waiting("asking the workers"):
+        found = cluster.diagnose_cluster(address)
+    output.show(cluster.as_text(found), {"command": "doctor", **found})
+    return FAILED if cluster.has_failed(found) else 0
 
 
 def _kit(options: dict[str, Any], output: Output) -> int:

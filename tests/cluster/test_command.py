@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import gputree
 from gputree.cli.program import main
+from gputree.diagnostics import cluster
 from tests.cluster.test_mpi import LAUNCHER
 
 TRAIN = "import sys; from gputree.cli.program import main; sys.exit(main(sys.argv[1:]))"
@@ -88,7 +90,7 @@ def test_an_error_of_one_process_is_one_message(folder):
 def test_workers_train_one_model(folder, capsys):
     distributed = pytest.importorskip("distributed")
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    with distributed.LocalCluster(2, protocol="tcp://", **options) as workers:
+    with distributed.LocalCluster(n_workers=2, protocol="tcp://", **options) as workers:
         expected, model = alone(capsys, *ARGUMENTS)
         address = workers.scheduler_address
         given = ["train", "big", *ARGUMENTS, "--cluster", address, "--json", "-o", "many.gputree"]
@@ -97,3 +99,37 @@ def test_workers_train_one_model(folder, capsys):
         assert gputree.load("many.gputree").to_bytes() == model
         assert main(["train", "big", "--target", "nothing", "--cluster", address]) == 2
         assert "has no column 'nothing'" in capsys.readouterr().err
+
+
+def test_the_doctor_asks_every_worker(capsys, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
+    with distributed.LocalCluster(n_workers=2, protocol="tcp://", **options) as workers:
+        with distributed.Client(workers) as client:
+            client.wait_for_workers(2, timeout=60)
+        address = workers.scheduler_address
+        assert main(["doctor", "--cluster", address, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["fit"]["is_same"]
+        assert len(found["workers"]) == 2
+        for worker in found["workers"]:
+            assert worker["versions"]["gputree"] == gputree.__version__
+            assert worker["n_threads"] == 1
+            assert 0 < worker["round_trip_seconds"] < 60
+        assert main(["doctor", "--cluster", address]) == 0
+        printed = capsys.readouterr().out
+        assert printed.count("ms to another worker and back") == 2
+        assert "on all workers: the bytes of a fit here" in printed
+        # Workers of this process have its versions; another one differs.
+        other = {**cluster.facts_of_worker(), "numpy": "1.0"}
+        monkeypatch.setattr(cluster, "facts_of_worker", lambda: other)
+        monkeypatch.setattr(cluster, "_differing", partial(differing_from_here, cluster._differing))
+        assert main(["doctor", "--cluster", address]) == 1
+        assert "numpy 1.0: this process" in capsys.readouterr().out
+
+
+def differing_from_here(compare, told):
+    """As if the workers had the numpy that is installed."""
+    here = told["this process"]
+    there = {who: {**own, "numpy": np.__version__} for who, own in told.items()}
+    return compare({**there, "this process": here})

@@ -13,7 +13,8 @@ from sklearn.base import clone, is_classifier
 import gputree
 from gputree import Dataset, cluster
 from gputree.cluster.files import Wanted
-from gputree.cluster.fitting import fit_rank, prepared
+from gputree.cluster.fitting import prepared
+from gputree.cluster.rank import fit_rank
 from gputree.cluster.threads import run_ranks
 from gputree.data import stream_cuts
 from tests.cluster.spread import DEADLINE
