@@ -14,6 +14,11 @@ def exponent_of(x: float) -> int:
     return int(np.frexp(x)[1])
 
 
+def room_for_sums(n: int, most: float) -> int:
+    """The largest shift at which so many numbers of such a magnitude add up below 2**53."""
+    return TOTAL_BITS - 2 - exponent_of(n) - exponent_of(most)
+
+
 def fine_weights(weight: HostArray, comm: Comm = ALONE) -> tuple[HostArray, int]:
     """Weights times 2**shift as integers, and the largest shift there is room for."""
     n = int(total(comm, np.count_nonzero(weight)))

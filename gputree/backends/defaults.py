@@ -41,6 +41,7 @@ from gputree.backends.contract import (
     Residuals,
     Result,
     Rows,
+    Sampler,
     Search,
     Siblings,
     Splits,
@@ -51,6 +52,7 @@ from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.lots import Lots
 from gputree.backends.residuals import HostResiduals
+from gputree.backends.samples import Samples
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostOther, HostWatched
@@ -60,9 +62,16 @@ from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
-from gputree.data.target import Channels, Target, channels_of, class_target
+from gputree.data.target import (
+    Channels,
+    Target,
+    channels_of,
+    class_target,
+    has_weight,
+    joined_target,
+)
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
-from gputree.kernels.losses import Loss
+from gputree.kernels.losses import Link, Loss
 from gputree.runs import begins, owners, pieces, spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -74,7 +83,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = answers_there = False
+    grows_whole = boosts = answers_there = measures_there = False
     shares_frontiers = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
@@ -212,6 +221,21 @@ class Defaults(Core):
     ) -> CategorySplits:
         return split_categories(tables_of(hist.bins, seen, feature), hist.channels, rules)
 
+    # Samples of rows.
+
+    def sampler(self, samples: Samples) -> Sampler:
+        return samples
+
+    def sampled(self, sampler: Sampler, tree: int) -> Target:
+        samples: Samples = sampler
+        return samples.of(tree)
+
+    def begin_together(self, data: Data, bins: Bins, targets: Sequence[Target]) -> Rows:
+        row = [np.flatnonzero(has_weight(target)) for target in targets]
+        n_each = np.array([len(each) for each in row])
+        taken = self.take_rows(data, np.concatenate(row))
+        return self.begin(taken, bins, joined_target(targets, row), n_each)
+
     # Boosting.
 
     def raw_scores(self, start: HostArray, y: HostArray, weight: HostArray | None) -> RawScores:
@@ -327,6 +351,13 @@ class Defaults(Core):
     ) -> Any:
         return None
 
+    # After a tree: nobody asks where the host measures.
+
+    def apart(
+        self, rows: Rows, nodes: HostArray, mean: HostArray, scale: HostArray
+    ) -> tuple[HostArray, int]:
+        raise NotImplementedError
+
     # Prediction.
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
@@ -360,7 +391,11 @@ class Defaults(Core):
         start: HostArray,
         divisor: float,
         label: HostArray | None,
+        link: Link | None,
     ) -> Array | None:
+        return None
+
+    def number_leaves(self, stack: Stack, table: Table) -> Array | None:
         return None
 
     def attribute(

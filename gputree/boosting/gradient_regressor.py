@@ -19,7 +19,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import read_target
 from gputree.formulas import LOSSES as FORMULAS
-from gputree.kernels.losses import FOR_VALUES, IDENTITY, SQUARED, Link, Loss
+from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -137,7 +137,7 @@ oob_score_, fit_report_
     def predict(self, X: Any) -> Array:
         """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
         check_is_fitted(self)
-        found = self._there(X) if self._link() is IDENTITY else None
+        found = self._there(X, link=self._link())
         return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -151,7 +151,7 @@ oob_score_, fit_report_
         return (FOR_VALUES.get(self.loss, SQUARED) if known else SQUARED).link
 
     def _answer(self, raw: HostArray) -> HostArray:
-        return np.asarray(self._link().answer(FORMULAS, raw[0]))
+        return np.asarray(self._link().answer(FORMULAS)(raw[0]))
 
     def _scaled(self, raw: HostArray) -> HostArray:
         return self._answer(raw)[None, :]

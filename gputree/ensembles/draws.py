@@ -6,14 +6,15 @@ rows that are alike.
 """
 
 import pickle
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gputree import sampling
-from gputree.comm import ALONE, Comm, total
+from gputree.backends.samples import ContentOrder as ContentOrder
+from gputree.backends.samples import Draws as Draws
+from gputree.comm import Comm, total
 from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
 from gputree.estimators import parameters
@@ -21,62 +22,6 @@ from gputree.estimators.growing import Growing
 from gputree.fit.fit import Fit
 
 ROWS_AT_ONCE = 2**20  # whose keys ranks tell one another
-
-
-@dataclass(frozen=True, eq=False)
-class ContentOrder:
-    """An order of the rows that count, which depends on what they hold alone.
-
-    Rows that agree in all of it are alike to every tree; they keep their order.
-    """
-
-    row: HostArray  # those that are here, sorted by what they hold
-    place: HostArray | slice  # of each among those of all ranks
-    n: int  # how many there are
-    comm: Comm
-
-    @classmethod
-    def alone(cls, row: HostArray) -> "ContentOrder":
-        """The order of rows that are all here."""
-        return cls(row, slice(None), len(row), ALONE)
-
-    def all_of(self, values: HostArray) -> HostArray:
-        """The integers that all ranks have for their rows, from those of the rows here."""
-        every = np.zeros(self.n, SUM)
-        every[self.place] = values
-        self.comm.add(every)
-        return every
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Samples of the rows, one a tree."""
-
-    seed: int
-    n_drawn: int  # rows of each sample
-    replaces: bool  # whether a row may be drawn more than once
-    order: ContentOrder
-    weight: HostArray | None  # (rows of all ranks,) integers, in that order; None: all alike
-    n_rows: int  # that are here
-
-    def counts(self, tree: int) -> HostArray:
-        """How often each row is drawn for a tree, (rows,)."""
-        seed, order = sampling.tree_seed(self.seed, tree), self.order
-        counts = np.zeros(self.n_rows, SUM)
-        if self.replaces and self.weight is not None:
-            reached = np.cumsum(self.weight)
-            number = sampling.drawn_with_replacement(seed, self.n_drawn, int(reached[-1]))
-            drawn = np.searchsorted(reached, number, side="right")
-        elif self.replaces:
-            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, order.n)
-        else:
-            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, order.n)
-        counts[order.row] = np.bincount(drawn, minlength=order.n)[order.place]
-        return counts
-
-    def samples(self, tree: int) -> HostArray:
-        """The rows drawn for a tree, those drawn twice being there twice."""
-        return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
 
 
 def content_order(growing: Growing) -> ContentOrder:

@@ -1,6 +1,7 @@
 """What the host asks of a device through CuPy, which here is a fake one; see CONTRIBUTING.md."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -116,25 +117,44 @@ def test_a_table_on_the_second_device_stays_there(table, on_numpy, where):
 
 
 ANSWERS = {
-    "tree": (gputree.DecisionTreeClassifier, ["predict", "predict_proba"]),
+    "tree": (gputree.DecisionTreeClassifier, ["predict", "predict_proba", "apply"]),
     "regression": (gputree.DecisionTreeRegressor, ["predict"]),
-    "forest": (gputree.RandomForestClassifier, ["predict", "predict_proba"]),
+    "forest": (gputree.RandomForestClassifier, ["predict", "predict_proba", "apply"]),
     "forest of means": (gputree.RandomForestRegressor, ["predict"]),
-    "boosting": (GradientBoostingClassifier, ["predict", "decision_function"]),
+    "boosting": (
+        GradientBoostingClassifier,
+        ["predict", "decision_function", "predict_proba", "apply"],
+    ),
+    "boosting of three classes": (GradientBoostingClassifier, ["predict_proba"]),
     "boosted numbers": (gputree.GradientBoostingRegressor, ["predict"]),
+    "boosted counts": (partial(gputree.GradientBoostingRegressor, loss="poisson"), ["predict"]),
+    "AdaBoost": (gputree.AdaBoostClassifier, ["predict"]),
+    "AdaBoost of three classes": (gputree.AdaBoostClassifier, ["predict", "decision_function"]),
 }
+
+
+def answering(X, y, kind):
+    """A model of NumPy, and what it answers."""
+    make, methods = ANSWERS[kind]
+    options = {"random_state": 0, "backend": "numpy"}
+    if kind.startswith("AdaBoost"):
+        options["estimator"] = DecisionTreeClassifier(max_depth=3)
+    else:
+        options["max_depth"] = 3
+    if kind not in ("tree", "regression"):
+        options["n_estimators"] = 3
+    y = y + (X[:, 0] > 12) if "three" in kind else y * 2 - (0 if "counts" in kind else 1)
+    model = make(**options).fit(X, y)
+    return model, {method: getattr(model, method)(X) for method in methods}
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_predictions_of_a_table_on_the_device_stay_there(table, kind):
     X, y = table
-    make, methods = ANSWERS[kind]
-    size = {} if "Tree" in make.__name__ else {"n_estimators": 3}
-    model = make(**size, max_depth=3, random_state=0, backend="numpy").fit(X, y * 2 - 1)
-    right = {method: getattr(model, method)(X) for method in methods}
+    model, right = answering(X, y, kind)
     model.set_params(backend="cuda")
     there = cupy.asarray(X)
-    for method in methods:
+    for method in right:
         getattr(model, method)(there)  # what is compiled is not counted
         for layout in (there, there[: N_ROWS // 4]):
             fakegpu.reset()
@@ -145,6 +165,27 @@ def test_predictions_of_a_table_on_the_device_stay_there(table, kind):
             assert found.dtype == right[method].dtype
             assert found.get().tobytes() == right[method][: len(layout)].tobytes()
             assert asked["upload_bytes"] < 20_000  # the trees
+
+
+ON_THE_HOST = {
+    "AdaBoost": (gputree.AdaBoostClassifier, "predict_proba", 2),
+    "two sides": (gputree.AdaBoostClassifier, "decision_function", 2),
+    "a median": (gputree.AdaBoostRegressor, "predict", 3),
+    "logarithms": (GradientBoostingClassifier, "predict_log_proba", 1),
+}
+
+
+@pytest.mark.parametrize("kind", ON_THE_HOST)
+def test_what_the_host_answers_comes_down_once_and_the_table_never(table, kind):
+    X, y = table
+    make, method, n_sums = ON_THE_HOST[kind]
+    model = make(n_estimators=3, random_state=0, backend="numpy").fit(X, y)
+    right = getattr(model, method)(X)
+    model.set_params(backend="cuda")
+    fakegpu.reset()
+    found = getattr(model, method)(cupy.asarray(X))
+    assert fakegpu.counters()["download_bytes"] == 8 * n_sums * N_ROWS
+    assert found.get().tobytes() == right.tobytes()
 
 
 def test_what_a_fit_sends_down_does_not_grow(table):
