@@ -286,7 +286,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def _groups(self, run: BoostRun) -> HostArray:
         return run.target.astype(np.int64)  # a rare class is watched, and trained on
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
         label = column_or_1d(read_target(y, n_rows, type(self).__name__))
         classes = learned["classes_"]
         number = np.searchsorted(classes, label)

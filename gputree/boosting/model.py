@@ -23,6 +23,7 @@ from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind, Table
 from gputree.data.target import whole_weights
+from gputree.data.united import Parts, joined_table
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run, shown
@@ -123,8 +124,9 @@ class GradientBoosting(Recursion, Stopping):
         if X_val is not None:
             run.stem._keep_columns(X, run.fit.dataset)
             table = self._read_other(X_val, run.stem)
-            other = self._validation_target(y_val, table.n_rows, run.learned)
-            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
+            comm = run.fit.dataset.comm
+            other = self._validation_target(y_val, table.n_rows, run.learned, comm)
+            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val", comm)
             run.validation = table, other, counted(weight_val, other)
             run.X, run.is_weighted = X_val, sample_weight_val is not None
         return self._run(run, X, callbacks, start)
@@ -158,6 +160,9 @@ class GradientBoosting(Recursion, Stopping):
         twin = copy.copy(self)  # which is not fitted before the end
         for name in ("n_features_in_", "feature_names_in_"):
             twin._set_or_delete(name, stem)
+        if isinstance(X, Parts):
+            tables = [read_table(checked(twin, part), like=stem.schema_) for part in X]
+            return joined_table(tables, stem.schema_)
         return read_table(checked(twin, X), like=stem.schema_)
 
     # What classifiers and regressors fill in.
@@ -168,7 +173,9 @@ class GradientBoosting(Recursion, Stopping):
         """The target as numbers, the weights of the rows, and what is learned of them."""
         raise NotImplementedError
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
         """The target of other rows in the same numbers."""
         raise NotImplementedError
 
@@ -272,7 +279,7 @@ class GradientBoosting(Recursion, Stopping):
         init = getattr(self, "init_", None)
         if init is not None:
             raise ValueError(
-                f"{what} tells of trees alone, and this model begins with another one, "
+                f"{what} covers trees alone, but this model starts from another estimator, "
                 f"init={type(init).__name__}(...); use init=None, or pickle to keep it"
             )
 
@@ -369,8 +376,8 @@ class GradientBoosting(Recursion, Stopping):
         for name, value in learned.items():
             if not np.array_equal(value, getattr(self, name)):
                 raise ValueError(
-                    "warm_start=True adds rounds to those of other classes; set warm_start=False "
-                    "to begin anew"
+                    "warm_start=True cannot add rounds to those of other classes; set "
+                    "warm_start=False to begin anew"
                 )
 
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
@@ -471,7 +478,7 @@ class GradientBoosting(Recursion, Stopping):
     def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
         start = arrays.pop("start", None)
         if start is None or arrays or start.dtype != np.float64:
-            raise ModelFileError("the file does not tell where the model starts")
+            raise ModelFileError("the file does not say where the model starts")
         if (
             start.shape != (self._n_outputs(dict(vars(self))),)
             or not (np.abs(start) <= LARGEST).all()

@@ -1,10 +1,10 @@
 """From the parameters of a boosted model to the recipe of its trees."""
 
-import math
 from typing import TYPE_CHECKING
 
 from gputree.boosting.rounds import Recipe
 from gputree.boosting.run import BoostRun, counted
+from gputree.data.exact import exact_sum
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
 from gputree.estimators.constraints import read_constraints
@@ -57,8 +57,8 @@ def _min_gain(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
     if not model.min_impurity_decrease:
         return least
     weight = counted(run.weight, run.target)
-    # The order of the rows must not change a sum of floats, which fsum does not round.
-    total = math.fsum((weight if inside is None else weight[inside]).tolist())
+    # The order of the rows must not change a sum of floats.
+    total = exact_sum(weight if inside is None else weight[inside], run.fit.dataset.comm)
     return max(least, float(model.min_impurity_decrease) * total * float(model.subsample))
 
 
@@ -76,6 +76,7 @@ def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None
         )
     if run.named.refine is not None:
         raise ValueError(
-            "monotonic_cst bounds leaves, and this loss takes quantiles for them; use another"
+            "monotonic_cst bounds leaf values, but the leaves of this loss are quantiles; use "
+            "another loss"
         )
     return found

@@ -15,6 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import is_foreign, to_numpy
+from gputree.comm import largest
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.adaboost_rounds import AdaBoost
 from gputree.ensembles.base import Run
@@ -337,8 +338,8 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         if len(shape) == 2:
             if shape[1] != 1:
                 raise ValueError(
-                    f"y has {shape[1]} outputs, and AdaBoost is for one; fit a model for each, or "
-                    "use RandomForestRegressor"
+                    f"y has {shape[1]} outputs, but AdaBoost takes one; fit one model per output, "
+                    "or use RandomForestRegressor"
                 )
             y = column_or_1d(to_numpy(y), warn=True)
         return super().fit(X, y, sample_weight, callbacks=callbacks)
@@ -408,8 +409,9 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
     def _loss(self, run: Run, found: HostArray) -> HostArray:
         loss = np.abs(found - run.growing.answers)[:, 0]
         loss[~run.growing.counts] = 0.0  # rows without weight do not set the scale
-        if loss.any():
-            loss = loss / loss.max()
+        most = float(largest(run.fit.dataset.comm, loss.max(initial=0.0)))
+        if most > 0.0:
+            loss = loss / most
         if self.loss == "square":
             return loss * loss
         return -np.expm1(-loss) if self.loss == "exponential" else loss

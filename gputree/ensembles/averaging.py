@@ -211,7 +211,7 @@ class Averaging(Ensemble):
         if draws is None:
             raise AttributeError(
                 f"{name}: the model does not know which rows its trees have seen; fit with "
-                "bootstrap=True or max_samples (a saved model has forgotten them)"
+                "bootstrap=True or max_samples (a saved model does not keep it)"
             )
         return draws
 
@@ -220,6 +220,14 @@ class Averaging(Ensemble):
         if oob is None:
             raise AttributeError(f"{name} is there after a fit with oob_score=True")
         return oob
+
+    def _known_oob_rows(self, name: str) -> HostArray:
+        mean = self._known_oob(name).mean
+        if mean is None:
+            raise AttributeError(
+                f"{name} is an array of all rows, which several ranks had; predict other rows"
+            )
+        return mean
 
     def _plan(self) -> Plan:
         check_is_fitted(self)
@@ -267,7 +275,7 @@ class AveragingClassifier(ClassifierMixin, Averaging):
     @property
     def oob_decision_function_(self) -> HostArray:
         """The mean class shares of each row in trees that have not seen it; NaN without any."""
-        return self._known_oob("oob_decision_function_").mean
+        return self._known_oob_rows("oob_decision_function_")
 
     def predict(self, X: Any) -> Array:
         """The class of the largest mean share; the first in `classes_` if several have it."""
@@ -303,7 +311,7 @@ class AveragingRegressor(RegressorMixin, Averaging):
     @property
     def oob_prediction_(self) -> HostArray:
         """The mean of the trees that have not seen each row; NaN without any."""
-        mean = self._known_oob("oob_prediction_").mean
+        mean = self._known_oob_rows("oob_prediction_")
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
     def predict(self, X: Any) -> Array:

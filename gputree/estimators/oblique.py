@@ -24,7 +24,7 @@ from gputree.pruning.error_based import ErrorBased
 from gputree.pruning.task import Method
 from gputree.tree.familiar import FamiliarTree
 
-DIRECTIONS = ("lda", "cart-lc", "sparse")
+DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")
 
 
 class ObliqueTree(TreeEstimator):
@@ -44,8 +44,8 @@ class ObliqueTree(TreeEstimator):
     def tree_(self) -> FamiliarTree:
         """Not there: scikit-learn's trees have no combinations of columns; see `nodes_`."""
         raise AttributeError(
-            f"{type(self).__name__} has no tree_: scikit-learn's trees test a column a node; the "
-            "tree with its combinations is nodes_"
+            f"{type(self).__name__} has no tree_: scikit-learn's trees test one column per node; "
+            "the tree with its combinations is nodes_"
         )
 
     @property
@@ -79,14 +79,17 @@ class ObliqueTree(TreeEstimator):
         column = np.flatnonzero(~dataset.bins.is_nominal)
         values = _numbers(dataset, column)
         max_bins = int(dataset.bins.n_values.max())
-        oblique = Oblique(backend, values, column, target, self._sought(), max_bins, budget)
+        oblique = Oblique(
+            backend, values, column, target, self._sought(), max_bins, budget, rules.max_depth
+        )
         start = Start.of(backend, dataset.data, dataset.bins, target)
         return grow_from(backend, start, dataset.bins, rules, budget, oblique=oblique)
 
     def _check_method(self, method: Method) -> None:
         if isinstance(method, ErrorBased):
             raise ValueError(
-                "pruning by 'error_based' moves tests up, which is not done with combinations of "
+                "pruning by 'error_based' moves tests up, which is not supported for combinations "
+                "of "
                 "columns; use 'pessimistic', 'minimum_error', 'reduced_error' or 'cost_complexity'"
             )
         if getattr(method, "row_shares", "training") != "training":
@@ -130,10 +133,12 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
     ----------
     criterion : {'gini', 'entropy', 'log_loss', 'error', 'twoing'}, default='gini'
         The impurity that splits lower, or a criterion of your own, from `make_criterion`.
-    directions : {'lda', 'sparse'}, default='lda'
+    directions : {'lda', 'logistic', 'cart-lc', 'sparse'}, default='lda'
         Where combinations come from. 'lda' are linear discriminants of each class against the
-        others, of few columns and of more; 'sparse' are random columns, each with a weight of 1 or
-        -1 in units of its spread.
+        others, of few columns and of more, which are then fitted again to the rows beside the best
+        split. 'logistic' are the same by logistic regression. 'cart-lc' goes on from 'lda' and
+        turns the best combination towards one column after another. 'sparse' are random columns,
+        each with a weight of 1 or -1 in units of its spread.
     max_terms : int, default=8
         The most columns in a combination.
     max_projections : int, default=32
@@ -227,8 +232,9 @@ max_features_, backend_, device_
 class ObliqueTreeRegressor(ObliqueTree, DecisionTreeRegressor):
     """A decision tree for numbers whose nodes may test a combination of columns.
 
-    With directions='lda' the combinations of a node are least squares fits of the target. All else
-    is as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
+    With directions='lda' the combinations of a node are least squares fits of the target, and with
+    'logistic' they tell targets above the mean of the node from those below. All else is
+    as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
 
     Parameters
     ----------

@@ -250,8 +250,8 @@ class Dataset:
             assert self._stream is not None
             raise ValueError(
                 "error-based pruning moves rows from branch to branch by their values, and a "
-                f"Dataset of {self._stream.file.path} holds codes; set pruning=None, or prune in "
-                "another way, or fit on the whole table that gputree.files.read_file gives"
+                f"Dataset of {self._stream.file.path} holds bins only; set pruning=None, or prune "
+                "in another way, or fit on the whole table that gputree.files.read_file gives"
             )
         return self._table
 

@@ -8,6 +8,7 @@ same rows give the same combinations on every backend.
 - "lda": the linear discriminant of a class against all others, which is the least squares fit of
   the class, or that of an output of a regression. Columns come in one after another, each time the
   one that explains most of what is left; fits of a few columns are candidates as they are.
+- "logistic": the same columns, with the weights of logistic regression (`growth/logistic.py`).
 - "sparse": random columns with weights of +1 or -1 in units of their spread, keyed by the node.
 
 Weights are relative to the term that varies most, whose weight is 1, and have so few decimal digits
@@ -16,6 +17,7 @@ Knows values of columns; must not know codes, histograms or devices.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +42,7 @@ DRAWS = 2**32  # numbers of draws that nothing else of a node draws
 class Sought:
     """Which combinations are looked for."""
 
-    directions: str  # lda, sparse or cart-lc
+    directions: str  # lda, logistic, sparse or cart-lc
     most_terms: int
     n_projections: int  # random ones of a node
     density: float  # columns of a random one, on average
@@ -73,11 +75,22 @@ class NodeRows:
         self, values: HostArray, n_rows: HostArray, weight: HostArray, total_weight: int
     ) -> None:
         """`values` are (columns, rows), whole `weight` (rows,) below 2**WEIGHT_BITS in total."""
-        self.n_rows, self.weight = n_rows, weight
+        self.n_rows, self.weight, self.total_weight = n_rows, weight, total_weight
         self.begin, self.owner = begins(n_rows), owners(n_rows)
         self.bits = (TOTAL_BITS - int(total_weight).bit_length()) // 2 - 1
         self.whole = self.added(weight[None])[0]
         self.values, self.half = self.measured(values)
+        self.spread: HostArray | None = None  # (nodes, columns) of a whole of which this is a part
+
+    def part(self, kept: HostArray) -> "NodeRows":
+        """Some of the rows, of every node at least one, measured as among all."""
+        part = copy(self)
+        part.n_rows = np.bincount(self.owner[kept], minlength=len(self.n_rows))
+        part.weight, part.values = self.weight[kept], self.values[:, kept]
+        part.begin, part.owner = begins(part.n_rows), self.owner[kept]
+        part.whole = part.added(part.weight[None])[0]
+        part.spread = np.sqrt(self.variances()) if self.spread is None else self.spread
+        return part
 
     def parts(self) -> Iterator[slice]:
         """The rows of each node."""
@@ -116,19 +129,10 @@ class NodeRows:
         return np.maximum(square - mean * mean, 0.0).T
 
 
-def candidates(
-    rows: NodeRows, target: Target, row: HostArray, key: HostArray, sought: Sought
-) -> Candidates:
-    """The candidates of some nodes, whose rows in the target and keys of draws are given."""
-    if sought.directions == "sparse":
-        return _random(rows, key, sought)
-    return _fitted(rows, _answers(rows, target, row), sought)
-
-
 # Least squares
 
 
-def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
+def answers_of(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     """What is fitted in each node, (fits, rows), in whole numbers; nothing where all are 0."""
     if target.label is None:
         assert target.point is not None
@@ -146,7 +150,7 @@ def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     return np.asarray((label == chosen[rows.owner].T).astype(np.float64))
 
 
-def _fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
+def least_squares(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
     """Stepwise fits of every answer in every node."""
     column, covariance = _covariances(rows, answers)
     n_nodes, n_columns = column.shape
@@ -160,7 +164,10 @@ def _fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
         problem[:, fit] = covariance[:, at[:, None], at[None, :]]
     problem = problem.reshape(-1, n_columns + 1, n_columns + 1)
     place = np.repeat(np.arange(n_nodes), n_fits)
-    spread = np.sqrt(np.maximum(problem[:, own, own], 0.0))
+    if rows.spread is None:
+        spread = np.sqrt(np.maximum(problem[:, own, own], 0.0))
+    else:
+        spread = rows.spread[place[:, None], column[place]]
     half = rows.half.T[place[:, None], column[place]]
     found = [
         readable(column[place], weight, spread, half, max(sizes))
@@ -176,7 +183,7 @@ def telling(rows: NodeRows, target: Target, row: HostArray, most: int) -> HostAr
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     if n_columns <= most:
         return np.tile(np.arange(n_columns), (n_nodes, 1))
-    answers = _answers(rows, target, row)
+    answers = answers_of(rows, target, row)
     found = np.empty((n_nodes, most), np.int64)
     for node, own in enumerate(rows.parts()):
         whole = float(rows.whole[node])
@@ -255,7 +262,7 @@ def _stepwise(problem: HostArray, sizes: list[int]) -> Iterator[HostArray]:
 # Random combinations
 
 
-def _random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
+def random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
     """Columns drawn for each node, at least two, those that are constant there last."""
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     draw = np.arange(sought.n_projections, dtype=np.uint64) + np.uint64(DRAWS)
@@ -282,6 +289,14 @@ def _random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
 
 
 # Weights that can be read
+
+
+def as_candidates(rows: NodeRows, weight: HostArray, spread: HostArray) -> Candidates:
+    """One candidate for each node from weights of columns as measured, (nodes, columns)."""
+    n_columns = weight.shape[1]
+    column = np.broadcast_to(np.arange(n_columns), weight.shape)
+    columns, weights = readable(column, weight, spread, rows.half.T, n_columns)
+    return Candidates(columns[:, None], weights[:, None], np.array([2]))
 
 
 def readable(

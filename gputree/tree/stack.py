@@ -52,9 +52,9 @@ class Stack:
             raise ValueError("trees: a stack has at least one")
         if any(tree.directions is not None for tree in trees):
             raise ValueError(
-                "a tree that tests combinations of columns can be neither added to others nor "
-                "explained by Shapley values yet; use a tree that tests a column a node, such as "
-                "DecisionTreeClassifier"
+                "a tree that splits on combinations of columns can be neither added to others nor "
+                "explained by Shapley values yet; use a tree that tests one column per node, such "
+                "as DecisionTreeClassifier"
             )
         given = [tree.value for tree in trees] if values is None else list(values)
         parts = [np.asarray(own, np.float64).reshape(len(own), -1) for own in given]

@@ -51,6 +51,7 @@ MODELS = {
     "poisson": (lambda w: GradientBoostingRegressor(4, loss="poisson", **w), -1),
     "exponential": (lambda w: GradientBoostingClassifier(4, loss="exponential", **w), 2),
     "gamma": (lambda w: GradientBoostingRegressor(4, loss="gamma", **w), -2),
+    "tweedie": (lambda w: GradientBoostingRegressor(4, loss="tweedie", power=1.7, **w), -1),
     "scored": (
         lambda w: GradientBoostingClassifier(
             20, early_stopping=True, scoring="roc_auc", n_iter_no_change=3, random_state=0, **w

@@ -200,7 +200,7 @@ def test_boosting_goes_on_from_a_file(parquet):
 
 
 def test_error_based_pruning_says_what_to_do(parquet):
-    with pytest.raises(ValueError, match=r"holds codes; set pruning=None, or .*read_file gives"):
+    with pytest.raises(ValueError, match=r"holds bins only; set pruning=None, .*read_file gives"):
         C45Classifier().fit(streamed(parquet, "kind"))
 
 
