@@ -44,6 +44,8 @@ from gputree.backends.moves import Detours as Detours
 from gputree.backends.moves import Moves as Moves
 from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.moves import Staying
+from gputree.backends.parts import Dividing
+from gputree.backends.parts import Parts as Parts
 from gputree.backends.samples import Sampler as Sampler
 from gputree.backends.samples import Sampling
 from gputree.backends.searches import NO_SPLIT as NO_SPLIT
@@ -98,16 +100,13 @@ class Core(Protocol):
     ) -> Data:
         """Room for the codes of a table, none of which reaches `most_codes`.
 
-        With a folder, in a file there instead of memory; only where the host computes.
+        With a folder, in a file there; only where the host computes.
         """
         ...
 
     @abstractmethod
     def hold(self, columns: Sequence[Column]) -> Values:
-        """Bring the values of some columns to where the backend computes.
-
-        They stay there until the next call in the same lane.
-        """
+        """Bring columns to where the backend computes, until the next call in the same lane."""
         ...
 
     @abstractmethod
@@ -188,7 +187,7 @@ class Core(Protocol):
         ...
 
 
-class Backend(Core, Staying, Sampling, Protocol):
+class Backend(Core, Staying, Dividing, Sampling, Protocol):
     """The core, and the verbs that have a default."""
 
     grows_whole: bool  # whether `grow_whole` is worth asking

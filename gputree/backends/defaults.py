@@ -51,6 +51,7 @@ from gputree.backends.contract import (
 from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.lots import Lots
+from gputree.backends.parts import HostParts, Parts, divide_parts
 from gputree.backends.residuals import HostResiduals
 from gputree.backends.samples import Samples
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
@@ -69,6 +70,7 @@ from gputree.data.target import (
     class_target,
     has_weight,
     joined_target,
+    parts_of,
 )
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Link, Loss
@@ -220,6 +222,24 @@ class Defaults(Core):
         self, hist: Hist, seen: Seen, feature: HostArray, rules: CategoryRules
     ) -> CategorySplits:
         return split_categories(tables_of(hist.bins, seen, feature), hist.channels, rules)
+
+    # Parts of rows.
+
+    def whole_parts(self, target: Target) -> Parts:
+        return HostParts.whole(target)
+
+    def divide_parts(
+        self, rows: Rows, target: Target, parts: Parts, moves: Moves, known: HostArray
+    ) -> tuple[Parts, HostArray]:
+        assert isinstance(parts, HostParts)
+        return divide_parts(partial(self.codes_of, rows), target, parts, moves, known)
+
+    def tally_parts(self, data: Data, bins: Bins, target: Target, parts: Parts) -> Hist:
+        assert isinstance(parts, HostParts)
+        node, own = np.arange(len(parts.n)), parts_of(target, parts.row, parts.weight)
+        rows = self.begin(self.take_rows(data, parts.row), bins, own, parts.n)
+        siblings = Siblings(node, node, np.full(len(node), -1))
+        return self.derive(self.tally(rows, node), siblings, None)
 
     # Samples of rows.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, Hist, Rows, Siblings
+from gputree.backends.contract import Backend, Data, Hist, Parts, Rows, Siblings
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target, has_weight
 from gputree.dtypes import OUTSIDE, SLOT, HostArray
@@ -23,7 +23,6 @@ from gputree.growth.queue import (
     BestFirst,
     FirstInFirstOut,
     LastInFirstOut,
-    Parts,
     Queue,
     n_within,
 )

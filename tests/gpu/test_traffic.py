@@ -7,21 +7,25 @@ import pytest
 
 from gputree import (
     CARTClassifier,
+    DecisionTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
 )
 from gputree.backends import registry
 from gputree.backends.cuda import binning
+from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice
 from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.backends.parts import HostParts
 from gputree.data import cuts
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.tree.stack import Stack
 from tests.gpu.conftest import no_races
+from tests.gpu.test_rounds import Traffic
 
 N_ROWS = 30
 
@@ -185,3 +189,31 @@ def test_what_surrogates_send_down_does_not_grow(monkeypatch):
         assert np.count_nonzero(trees[0].nodes_.n_surrogates) > 1
         sent.append(device.n_bytes)
     assert sent[1] == sent[0] > 0
+
+
+@pytest.mark.parametrize("is_sample", [False, True])
+def test_what_rows_that_are_divided_move_does_not_grow(monkeypatch, is_sample):
+    """Of the same table three times over, by depth: what is moved once is left out."""
+    monkeypatch.setattr(cuda_histogram, "FEW_TILES", 0)
+    monkeypatch.delattr(HostParts, "whole")
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (26, 3)).astype(np.float64)
+    y = (X[:, 0] > 2) * 2 + (X[:, 1] > 1)
+    X[rng.random(X.shape) < 0.25] = np.nan
+    moved = []
+    for times in (2, 6):
+        given, found = (np.tile(X, (times, 1)), np.tile(y, times)), []
+        for depth in (1, 2):
+            device = Traffic()
+            monkeypatch.setattr(
+                "gputree.backends.cuda.device.open_device", lambda name, own=device: own
+            )
+            options = {"max_depth": depth, "missing": "fractional", "backend": "cuda"}
+            tree = DecisionTreeClassifier(**options)
+            if is_sample:
+                tree = RandomForestClassifier(1, max_features=None, random_state=0, **options)
+            with no_races():
+                tree.fit(*given)
+            found.append(device.n_bytes)
+        moved.append(found[1] - found[0])
+    assert moved[1] == moved[0] > 0

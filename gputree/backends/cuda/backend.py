@@ -39,6 +39,7 @@ from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import leaves as cuda_leaves
+from gputree.backends.cuda import parts as cuda_parts
 from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda import split as cuda_split
@@ -49,6 +50,7 @@ from gputree.backends.cuda.draws import CudaMarks, CudaUrn
 from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.leaves import CudaResiduals
+from gputree.backends.cuda.parts import CudaParts
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
 from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, span_keys
 from gputree.backends.cuda.samples import CudaSample, CudaSampler
@@ -58,6 +60,7 @@ from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.lots import Lots
+from gputree.backends.parts import Parts
 from gputree.backends.row_lists import dispersed_lists
 from gputree.backends.samples import Samples
 from gputree.backends.seen import Seen
@@ -179,6 +182,23 @@ class CudaBackend(Defaults):
 
     def sampled(self, sampler: CudaSampler, tree: int) -> Target:
         return sampler.sample(tree)
+
+    # Parts of rows.
+
+    def whole_parts(self, target: Target) -> CudaParts:
+        return cuda_parts.whole(self._launches, self._brought(target))
+
+    def divide_parts(
+        self, rows: CudaRows, target: Target, parts: Parts, moves: Moves, known: HostArray
+    ) -> tuple[CudaParts, HostArray]:
+        assert isinstance(parts, CudaParts)
+        own, channels = self._brought(target), target.channels
+        return cuda_parts.divide(self._launches, rows, channels, own, parts, moves, known)
+
+    def tally_parts(self, data: CudaData, bins: Bins, target: Target, parts: Parts) -> CudaHist:
+        assert isinstance(parts, CudaParts)
+        given = target, self._brought(target), parts
+        return cuda_parts.tally(self._launches, data, bins, *given)
 
     def _brought(self, target: Target, n_each: HostArray | None = None) -> CudaTarget:
         """The statistics of a target on the device, which many trees may be grown by."""

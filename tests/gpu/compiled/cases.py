@@ -24,6 +24,7 @@ from gputree.kernels.cuda import (
     grow,
     histogram,
     leaves,
+    parts,
     predict,
     route,
     samples,
@@ -231,6 +232,7 @@ def growth() -> Iterator[Case]:
 def sampling() -> Iterator[Case]:
     """Samples of rows, what they add, and how far they are from means."""
     threads, over_rows = TUNING.threads, TUNING.gradient_threads
+    by_tiles = TUNING.route_threads
     yield Case("number_rows", samples.number_rows, threads)
     arrays = {"counts": "i4", "reached": "i8"}
     yield Case("draw_with_replacement", samples.draw_with_replacement, threads, arrays=arrays)
@@ -251,6 +253,14 @@ def sampling() -> Iterator[Case]:
     for value in ("u1", "i4", "f8"):
         arrays = {"at": "i4", "value": value, "picked": value}
         yield Case(f"pick_each {value}", leaves.pick_each, threads, arrays=arrays)
+    for code, label in product(("u1", "u2"), ("u1", "i4")):
+        arrays = {"code": code, "label": label, "first_child": "i8", "share": "f8", "table": "u2"}
+        arrays |= {"weight": "i8", "next_place": "i8", "row_out": "i4", "weight_out": "i8"}
+        yield Case(f"count_parts {code} {label}", parts.count_parts, by_tiles, arrays=arrays)
+        if label == "u1":
+            yield Case(f"move_parts {code}", parts.move_parts, by_tiles, arrays=arrays)
+    arrays = {"ahead": "i8", "order": "i8", "collected": "i8"}
+    yield Case("collect i8", route.collect, by_tiles, arrays=arrays)
     yield Case("order_points", leaves.order_points, threads)
     for is_counts in (False, True):
         arrays = {"unit": "f8", "scale": "f8", "mean": "f8", "point": "f8"}
@@ -259,7 +269,7 @@ def sampling() -> Iterator[Case]:
         )
         for name, kernel in kernels:
             name = f"{name} {'counts' if is_counts else 'values'}"
-            yield Case(name, kernel, TUNING.route_threads, arrays=arrays)
+            yield Case(name, kernel, by_tiles, arrays=arrays)
 
 
 def boosting() -> Iterator[Case]:
@@ -328,6 +338,8 @@ def codings() -> Iterator[Case]:
 
 def others() -> Iterator[Case]:
     yield Case("divide", histogram.divide, TUNING.threads)
+    arrays = dict.fromkeys(("start", "n_rows", "place"), "i8")
+    yield Case("list_sum_tiles", histogram.list_sum_tiles, TUNING.threads, arrays=arrays)
     for hist in ("i4", "i8"):
         arrays = {"own": hist, "above": hist, "hist": hist}
         yield Case(f"derive {hist}", histogram.derive, TUNING.threads, arrays=arrays)
