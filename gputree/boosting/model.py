@@ -134,7 +134,7 @@ class GradientBoosting(Recursion, Stopping):
     def _new_run(self, X: Any, y: Any, sample_weight: Any) -> BoostRun:
         """A run on the rows of X, before it is known who watches it."""
         stem, budget = self._new_stem(), parameters.budget(self.histogram_budget)
-        dataset, weight = read_dataset(self, X, sample_weight, self.n_estimators)
+        dataset, weight = read_dataset(self, X, y, sample_weight, self.n_estimators, self)
         if dataset.n_rows > MOST_ROWS:
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
         given = dataset.y if y is None else y

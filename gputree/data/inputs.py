@@ -6,6 +6,7 @@ in `kinds`.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import array_api_compat
@@ -126,7 +127,8 @@ def _read_columns(source: Source, flags: Flags, like: Schema | None) -> Table:
         if like is not None:
             columns.append(known_column(cells, like, at))
             continue
-        columns.append(new_column(cells, name, at, flag))
+        column = new_column(cells, name, at, flag)
+        columns.append(replace(column, origin=source.origins[at]) if source.origins else column)
         if columns[at].kind is Kind.NUMERIC and isinstance(cells, Values) and cells.is_text:
             as_text.append(column_label(name, at))
     if as_text:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from gputree.data.schema import Schema
+from gputree.data.schema import Schema, read_origins
 from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
@@ -150,6 +150,8 @@ def describe(estimator: Any) -> dict[str, Any]:
     }
     if hasattr(estimator, "classes_"):
         described["classes"] = to_plain(estimator.classes_)
+    if schema.origins:
+        described["origins"] = [each and each.to_plain() for each in schema.origins]
     return described
 
 
@@ -323,4 +325,11 @@ def read_schema(header: dict[str, Any]) -> Schema:
             raise ModelFileError("a category of a column is a missing value")
     if header["unknown"] not in WAYS["unknown_category"]:
         raise ModelFileError("the handling of categories that were not seen at fit is unknown")
-    return Schema(tuple(names), kinds, categories, tuple(has_missing), header["unknown"])
+    return Schema(
+        tuple(names),
+        kinds,
+        categories,
+        tuple(has_missing),
+        header["unknown"],
+        read_origins(header.get("origins"), len(names)),
+    )

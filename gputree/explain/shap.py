@@ -153,10 +153,15 @@ def expected_sum(stack: Stack) -> HostArray:
     """What trees add up to, (outputs,), where every row goes down all branches by weight."""
     total = np.zeros(stack.n_outputs)
     for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
-        mean = stack.values_of(number).copy()
-        mean[~tree.is_leaf] = 0.0
-        parent, share = tree.parent, tree.share
-        for begin, end in reversed(tree.levels()[1:]):
-            np.add.at(mean, parent[begin:end], share[begin:end, None] * mean[begin:end])
-        total[first : first + stack.width] += mean[0]
+        total[first : first + stack.width] += expected_at(tree, stack.values_of(number))
     return total
+
+
+def expected_at(tree: Tree, value: HostArray) -> HostArray:
+    """The same of one tree, (outputs,), with leaves of `value` (nodes, outputs)."""
+    mean = value.copy()
+    mean[~tree.is_leaf] = 0.0
+    parent, share = tree.parent, tree.share
+    for begin, end in reversed(tree.levels()[1:]):
+        np.add.at(mean, parent[begin:end], share[begin:end, None] * mean[begin:end])
+    return np.asarray(mean[0])

@@ -433,7 +433,7 @@ def test_the_format_is_checked(parquet, tmp_path):
     assert Dataset.from_csv(path, "y").n_rows == 2
     with pytest.raises(ValueError, match="is CSV, not for from_parquet"):
         Dataset.from_parquet(path, "y")
-    with pytest.raises(ValueError, match="a folder without Parquet files"):
+    with pytest.raises(ValueError, match="is CSV, not for from_parquet; use from_file"):
         Dataset.from_parquet(tmp_path, "y")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         Dataset.from_parquet(tmp_path / "*.parquet", "y")
