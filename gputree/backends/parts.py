@@ -23,7 +23,10 @@ Rows: TypeAlias = Any
 class Parts(Protocol):
     """The parts of some nodes, one node after another, where the backend computes."""
 
-    n: HostArray  # (nodes,) parts of each
+    @property
+    def n(self) -> HostArray:
+        """How many each node has."""
+        ...
 
     def among(self, place: HostArray) -> "Parts":
         """Those of some of the nodes, by their places."""

@@ -31,8 +31,9 @@ LEVEL = {"launches": 8, "uploads": 0, "waits": 1}
 TREE = {"launches": 2, "uploads": 7, "waits": 1}
 # Once: gradients, integers and steps.
 ROUND = {"launches": 7, "uploads": 7, "waits": 5}
-# Once: the key of a draw, how many rows it has, a list of them; the tree for the others.
-SAMPLED = {"launches": 10, "uploads": 11, "waits": 6}
+# Once: the key of a draw, how many rows it has, a list of them; the tree for the others; and the
+# tiles of all rows in the first round.
+SAMPLED = {"launches": 11, "uploads": 12, "waits": 6}
 # Once: the tree for the others; the largest loss, and the sum of all.
 WATCHED = {"launches": 9, "uploads": 9, "waits": 7}
 # Once: a list of the rows at leaves, keys and a pass for each of their digits.
@@ -199,12 +200,40 @@ def test_what_a_fit_sends_down_does_not_grow(table):
     assert sent[1] == sent[0]
 
 
+FORESTS = {
+    "bootstrap": RandomForestClassifier(bootstrap=True),
+    "half of the rows": RandomForestClassifier(bootstrap=False, max_samples=0.5),
+    "numbers": gputree.RandomForestRegressor(),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_what_a_tree_of_a_forest_moves_does_not_grow(table, name):
+    """Two more trees, in one frontier with the others."""
+    X, y = table
+    moved = []
+    for n_rows in (N_ROWS // 4, N_ROWS):
+        found = []
+        for n_trees in (2, 4):
+            model = clone(FORESTS[name]).set_params(
+                n_estimators=n_trees, max_depth=1, max_features=None, random_state=0, backend="cuda"
+            )
+            fakegpu.reset()
+            model.fit(X[:n_rows], y[:n_rows])
+            asked = fakegpu.counters()
+            found.append([asked[f"{way}_bytes"] for way in ("upload", "download")])
+        moved.append(np.subtract(found[1], found[0]).tolist())
+    assert moved[1] == moved[0]
+    assert 0 < sum(moved[0]) < 2**12
+
+
 # Two devices
 
 
 MODELS = {
     "a whole tree": DecisionTreeClassifier(min_samples_leaf=20),
     "a forest": RandomForestClassifier(3, min_samples_leaf=20, random_state=0),
+    "a forest of numbers": gputree.RandomForestRegressor(2, min_samples_leaf=20, random_state=0),
     "boosting, half of the rows": GradientBoostingClassifier(2, subsample=0.5, random_state=0),
 }
 

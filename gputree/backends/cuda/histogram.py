@@ -61,20 +61,16 @@ def tally(launches: Launches, rows: CudaRows, nodes: HostArray) -> CudaHist:
     step, is_small = launches.tuning.tile_rows, n_rows < launches.tuning.direct_rows
     large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
     n_tiles = -(-n_rows[large] // step)
-    if n_tiles.sum() > FEW_TILES * len(large):  # a list of them is made where it is read
+    n, rest = int(n_tiles.sum()), sum_table(start[small], n_rows[small], small, step)
+    if n > FEW_TILES * len(large):  # a list of them is made where it is read
         args = start[large], n_rows[large], begins(n_tiles), large
-        *told, rest = launches.device.pack(
-            *args, sum_table(start[small], n_rows[small], small, step)
-        )
-        table = launches.device.empty(int(n_tiles.sum()) * histogram.TILE_COLUMNS, np.int64)
-        n = int(n_tiles.sum())
-        launches.over(histogram.list_sum_tiles, n, len(large), n, step, *told, table)
-        pieces = (table, n), (rest, len(small))
+        *told, others = launches.device.pack(*args, rest)
+        tiles = launches.device.empty(n * histogram.TILE_COLUMNS, np.int64)
+        launches.over(histogram.list_sum_tiles, n, len(large), n, step, *told, tiles)
     else:
-        tables = [sum_table(start[some], n_rows[some], some, step) for some in (large, small)]
-        sizes = [len(table) // histogram.TILE_COLUMNS for table in tables]
-        pieces = tuple(zip(launches.device.pack(*tables), sizes, strict=True))
-    return tally_tiles(launches, rows, len(nodes), *pieces)
+        table = sum_table(start[large], n_rows[large], large, step)
+        tiles, others = launches.device.pack(table, rest)
+    return tally_tiles(launches, rows, len(nodes), (tiles, n), (others, len(small)))
 
 
 def tally_tiles(

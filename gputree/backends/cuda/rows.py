@@ -73,6 +73,7 @@ class CudaRows:
 def span_keys(launches: Launches, rows: CudaRows) -> Array:
     """Integers in the order of the targets, (outputs * rows,), made when first asked for."""
     if "key" not in rows.kept:
+        assert rows.point is not None
         n, point = len(rows.point), rows.point
         key = launches.device.empty(n, np.int64)
         launches.over(leaves.order_points, n, n, point, key)

@@ -152,8 +152,8 @@ class CudaSampler:
         else:
             for number, amount in enumerate(amounts):
                 at = N_FOUND + number * N_OF_AMOUNT
-                args = amount.each, amount.begin, at, sums
-                launches.over_rows(kernels.sum_amounts, n_rows, counts, *args)
+                given = amount.each, amount.begin, at, sums
+                launches.over_rows(kernels.sum_amounts, n_rows, counts, *given)
         told = dev.download(sums)
         found = told[N_FOUND:].reshape(shape)
         return told[:N_FOUND], found.sum(axis=0) if n_classes else found

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from gputree.backends.cuda.draws import ONE_MARK, Every
 from gputree.backends.cuda.launch import Launches
@@ -202,7 +203,7 @@ def _listed(
     launches: Launches,
     parts: Sequence[CudaTarget],
     sources: Sequence[Array],
-    dtype: np.dtype,
+    dtype: npt.DTypeLike,
     out: Array | None = None,
 ) -> Array:
     """What the rows of each part have, part after part."""
