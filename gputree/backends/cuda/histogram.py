@@ -70,7 +70,8 @@ def tally(launches: Launches, rows: CudaRows, nodes: HostArray) -> CudaHist:
     else:
         table = sum_table(start[large], n_rows[large], large, step)
         tiles, others = launches.device.pack(table, rest)
-    return tally_tiles(launches, rows, len(nodes), (tiles, n), (others, len(small)))
+    n_others = len(rest) // histogram.TILE_COLUMNS
+    return tally_tiles(launches, rows, len(nodes), (tiles, n), (others, n_others))
 
 
 def tally_tiles(
