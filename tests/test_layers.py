@@ -135,6 +135,7 @@ MAY_IMPORT = {
             "gputree.backends",
             "gputree.data",
             "gputree.estimators",
+            "gputree.files",
             "gputree.fit",
             "gputree.kernels",
         ),
@@ -142,6 +143,7 @@ MAY_IMPORT = {
     },
     "gputree.cli": {
         *FOUNDATION,
+        "gputree.cluster",
         *("gputree.diagnostics", "gputree.ensembles", "gputree.estimators", "gputree.export"),
         *("gputree.files", "gputree.fit", "gputree.progress", "gputree.pruning", "gputree.report"),
         *("gputree.backends.aside", "gputree.tree"),
