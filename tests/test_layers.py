@@ -83,6 +83,7 @@ MAY_IMPORT = {
     "gputree.prediction": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data.table", "gputree.tree"),
+        "gputree.kernels.losses",
     },
     "gputree.ensembles": {
         *FOUNDATION,
