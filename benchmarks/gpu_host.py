@@ -47,10 +47,10 @@ def main(args: list[str] | None = None) -> int:
 def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], Any]]:
     """A tree and a round of boosting on a table that is coded already."""
     from gputree.backends.contract import Backend
+    from gputree.backends.samples import ContentOrder, Draws, Samples
     from gputree.boosting.losses import Sample, named
     from gputree.boosting.rounds import Recipe, Rounds
-    from gputree.data.target import class_target, drawn_target
-    from gputree.ensembles.draws import ContentOrder, Draws
+    from gputree.data.target import class_target
     from gputree.fit.dataset import Dataset
     from gputree.growth.choose_loop import grow_tree
     from gputree.growth.rules import Rules
@@ -83,12 +83,14 @@ def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], An
         watched = boosting.watched(row, own[row], np.ones(len(row)))
         return lambda: (boosting.some(0, 1), watched.mean_loss(loss))
 
+    order = ContentOrder.alone(rng.permutation(n_rows))
+    sampler = backend.sampler(Samples(target, Draws(0, n_rows, True, order, None, n_rows)))
+
     def bootstrapped() -> Any:
-        draws = Draws(0, n_rows, True, ContentOrder.alone(order), None, n_rows)
-        own = drawn_target(target, draws.counts(0), n_rows)
+        own = backend.sampled(sampler, 0)
         return grow_tree(backend, data.data, data.bins, own, rules, 2**28)
 
-    order, round_of = rng.permutation(n_rows), f"boosting round of depth {depth}"
+    round_of = f"boosting round of depth {depth}"
     return {
         f"tree of depth {depth}": lambda: grow_tree(
             backend, data.data, data.bins, target, rules, 2**28

@@ -14,6 +14,7 @@ from gputree.arrays import to_numpy
 from gputree.backends.contract import Backend
 from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import MISSING_CATEGORY, TOTAL_BITS, Array, HostArray
+from gputree.kernels.losses import Link
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends, spread, stopping, walk_on
@@ -209,10 +210,11 @@ def answer_there(
     start: HostArray | float,
     divisor: float = 1.0,
     label: HostArray | None = None,
+    link: Link | None = None,
 ) -> Array | None:
     """The same from `start` on where the table is; None where the host has to make it.
 
-    With labels and one output as `Backend.answer` says.
+    With labels and one output, and with a link, as `Backend.answer` says.
     """
     if not backend.answers_there or not (label is None or _is_of_floats(label)):
         return None
@@ -220,7 +222,15 @@ def answer_there(
     if own.may_stop:
         return None
     begin = np.broadcast_to(np.asarray(start, np.float64), own.n_outputs)
-    return backend.answer(own, table, begin, divisor, label)
+    return backend.answer(own, table, begin, divisor, label, link)
+
+
+def leaves_there(backend: Backend, stack: Callable[[], Stack], table: Table) -> Array | None:
+    """The leaf of each row in each tree, (rows, trees) int64, where the table is; or None."""
+    if not backend.answers_there:
+        return None
+    own = stack()
+    return None if own.may_stop else backend.number_leaves(own, table)
 
 
 def _is_of_floats(label: HostArray) -> bool:

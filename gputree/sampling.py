@@ -10,6 +10,8 @@ from gputree.dtypes import HostArray
 from gputree.kernels import array_code
 from gputree.kernels.mixing import make_mix
 
+WITH_REPLACEMENT, WITHOUT_REPLACEMENT = 1, 2  # purposes of draws; see `_purpose`
+
 _mix = make_mix(array_code.as_it_is, np.uint64)
 
 
@@ -117,12 +119,18 @@ def shares(key: HostArray) -> HostArray:
     return np.ldexp((key >> np.uint64(11)).astype(np.float64), -53)
 
 
+def draw_key(seed: int, tree: int, *, replaces: bool) -> HostArray:
+    """What the draws of the rows of a tree of an ensemble follow from, (1,)."""
+    purpose = WITH_REPLACEMENT if replaces else WITHOUT_REPLACEMENT
+    return _purpose(tree_seed(seed, tree), purpose)
+
+
 def drawn_with_replacement(seed: int, n: int, total: int, first: int = 0) -> HostArray:
     """Some numbers below `total`, each drawn from all; the first do not depend on `n`.
 
     Without those before the number `first` of them.
     """
-    number = mix(_purpose(seed, 1), np.arange(first, n, dtype=np.uint64))
+    number = mix(_purpose(seed, WITH_REPLACEMENT), np.arange(first, n, dtype=np.uint64))
     # A share times a large total may be rounded up to the total.
     return np.minimum((shares(number) * total).astype(np.int64), total - 1)
 
@@ -135,7 +143,7 @@ def drawn_without_replacement(seed: int, n: int, total: int) -> HostArray:
 
 def numbers_without_replacement(seed: int, place: HostArray) -> HostArray:
     """The random numbers of places, of which the least are those that are drawn."""
-    return mix(_purpose(seed, 2), place.astype(np.uint64))
+    return mix(_purpose(seed, WITHOUT_REPLACEMENT), place.astype(np.uint64))
 
 
 def drawn_columns(seed: int, n: int, total: int, *, replaces: bool) -> HostArray:

@@ -14,6 +14,11 @@ def exponent_of(x: float) -> int:
     return int(np.frexp(x)[1])
 
 
+def room_for_sums(n: int, most: float) -> int:
+    """The largest shift at which so many numbers of such a magnitude add up below 2**53."""
+    return TOTAL_BITS - 2 - exponent_of(n) - exponent_of(most)
+
+
 def fine_weights(weight: HostArray, comm: Comm = ALONE) -> tuple[HostArray, int]:
     """Weights times 2**shift as integers, and the largest shift there is room for."""
     n = int(total(comm, np.count_nonzero(weight)))
@@ -30,15 +35,19 @@ def divided(
     `known` is what each member has, group by group, and `n_members` how many a group has; a group
     that is asked for has something. Which weight, member and part, for all parts that are not 0.
     """
-    first = begins(n_members)
-    before = np.repeat(begins(known)[first], n_members)
-    total = np.repeat(np.add.reduceat(known, first), n_members)
-    # Of what a group has, the share of its members up to each of them.
-    share = (np.cumsum(known) - before) / np.maximum(total, 1)
+    share = shares_of(known, n_members)
     some = pieces(n_members[group], PARTS_AT_ONCE) or [slice(0)]
     parts = [_divided(own.start or 0, weight[own], group[own], share, n_members) for own in some]
     item, member, part = (np.concatenate(each) for each in zip(*parts, strict=True))
     return item, member, part
+
+
+def shares_of(known: HostArray, n_members: HostArray) -> HostArray:
+    """Of what a group has, the share of its members up to each of them, group by group."""
+    first = begins(n_members)
+    before = np.repeat(begins(known)[first], n_members)
+    whole = np.repeat(np.add.reduceat(known, first), n_members)
+    return np.asarray((np.cumsum(known) - before) / np.maximum(whole, 1))
 
 
 def _divided(

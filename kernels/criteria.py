@@ -11,6 +11,7 @@ code. To add a criterion, write its formulas here and name it in `CRITERIA`. A c
 made has a function instead of formulas.
 """
 
+import math
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from gputree.kernels import logarithm
 # feature wins. The few that straddle a rounding boundary are decided alike on every backend.
 # (2**17 + 1: multiplying by it and subtracting back drops the lowest 17 of 53 bits.)
 TRIMMER = 131073.0
+
+NATS = math.log(2.0)  # of a bit
 
 # What a split is worth that would leave a child without any counts: less than none.
 REFUSED = -1.0
@@ -246,7 +249,7 @@ def tools_for(jit, ops):
 def compile_for(jit, ops):
     """The formulas of all criteria, and what belongs to them, for one target."""
     tools = tools_for(jit, ops)
-    mul = tools.mul
+    mul, larger, told = tools.mul, tools.larger, tools.told
 
     @jit
     def trim(score):
@@ -265,12 +268,25 @@ def compile_for(jit, ops):
         twice = weight + mul(ridge, 2.0)
         return mul(mul(gradient, gradient), ridge) / mul(twice, weight + ridge)
 
+    @jit
+    def apart_values(value, mean):
+        """How far a value is from a mean: the square."""
+        apart = value - mean
+        return mul(apart, apart)
+
+    @jit
+    def apart_counts(value, mean):
+        """What a count tells against a mean, in bits."""
+        return larger(told(value, mean, 1.0, 1.0) - (value - mean) / NATS, 0.0)
+
     by_source = {source: source(tools) for source in SOURCES}
     return SimpleNamespace(
+        apart_values=apart_values,
+        apart_counts=apart_counts,
         trim=trim,
         penalty=penalty,
-        larger=tools.larger,
-        told=tools.told,
+        larger=larger,
+        told=told,
         log2=tools.log2,
         apart=tools.apart,
         room=tools.room,

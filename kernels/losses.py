@@ -38,7 +38,9 @@ class Link:
     """How what trees add up to becomes a prediction."""
 
     name: str  # by which `gputree.export` knows it
-    answer: Any  # (tools, raw) -> the prediction; of two classes, the share of the second
+    # tools -> (raw -> the prediction; of two classes, the share of the second); None where the
+    # shares of several classes are the prediction
+    answer: Any
     raw: Any = None  # (tools, prediction) -> what trees add up to; None for classes
     least: float = -LARGEST  # lower predictions of other models are taken for this one
     most_step: float = LARGEST_LOG_STEP  # what a leaf adds at most
@@ -271,16 +273,32 @@ def at_log_odds(rows, constant):
     return rows.log_odds()
 
 
-IDENTITY = Link(
-    "identity", lambda tools, raw: raw, lambda tools, mean: mean, most_step=LARGEST
-)  # fmt: skip
+def as_it_is(tools):
+    @tools.jit
+    def answer(raw):
+        return raw
+
+    return answer
+
+
+def share_of_second(tools):
+    exp = tools.exp
+
+    @tools.jit
+    def answer(raw):
+        return 1.0 / (1.0 + exp(-raw))
+
+    return answer
+
+
+IDENTITY = Link("identity", as_it_is, lambda tools, mean: mean, most_step=LARGEST)
 LOG = Link(
     "exponential",
-    lambda tools, raw: tools.exp(raw),
+    lambda tools: tools.exp,
     lambda tools, mean: tools.log(tools.select(mean > 0.0, mean, LEAST_MEAN)),
     least=LEAST_MEAN,
 )
-LOGIT = Link("logistic", lambda tools, raw: 1.0 / (1.0 + tools.exp(-raw)))
+LOGIT = Link("logistic", share_of_second)
 LOGITS = Link("softmax", None)  # whose answer is the shares of all classes
 
 SQUARED = Loss("squared", squared, IDENTITY, at_mean, is_flat=True)

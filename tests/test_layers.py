@@ -83,12 +83,13 @@ MAY_IMPORT = {
     "gputree.prediction": {
         *FOUNDATION,
         *("gputree.backends.contract", "gputree.data.table", "gputree.tree"),
+        "gputree.kernels.losses",
     },
     "gputree.ensembles": {
         *FOUNDATION,
         *("gputree.data", "gputree.fit", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         *("gputree.sampling", "gputree.progress", "gputree.prediction", "gputree.export.plan"),
-        "gputree.kernels.criteria",
+        *("gputree.backends.samples", "gputree.kernels.criteria"),
     },
     "gputree.kinds": {"gputree.boosting", "gputree.ensembles", "gputree.estimators"},
     "gputree.boosting": {

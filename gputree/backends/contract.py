@@ -18,13 +18,13 @@ place
 slot
     The number of a child below its node. A threshold has children 0 and 1; a test of categories may
     have more. STAY in its place keeps rows at the node.
-Values, Data, Rows, Hist, RawScores, Urn, Marks
+Values, Data, Rows, Hist, RawScores, Urn, Sampler, Marks
     Opaque handles: some columns where the backend computes; all columns as codes; the same with
     channels and the node of every row; sums for some nodes; the predictions of a boosted model so
-    far; the rows that its rounds are drawn from; those that take part in a round. Callers pass them
-    on and never open them. For the defaults, a Hist has `n_nodes`, `bins` and `channels`, Rows have
-    their `target`, and Marks are one for each row, on the host; where a Hist is `Sums`, no search
-    is written.
+    far; the rows that its rounds are drawn from; those that samples are drawn from; those that take
+    part in a round. Callers pass them on and never open them. For the defaults, a Hist has
+    `n_nodes`, `bins` and `channels`, Rows have their `target`, and Marks are one for each row, on
+    the host; where a Hist is `Sums`, no search is written.
 
 Every number that crosses the contract is an integer, or a float64 computed from integers by the
 formulas of `gputree.kernels.criteria`. So all backends give the same bits.
@@ -44,6 +44,10 @@ from gputree.backends.moves import Detours as Detours
 from gputree.backends.moves import Moves as Moves
 from gputree.backends.moves import Siblings as Siblings
 from gputree.backends.moves import Staying
+from gputree.backends.parts import Dividing
+from gputree.backends.parts import Parts as Parts
+from gputree.backends.samples import Sampler as Sampler
+from gputree.backends.samples import Sampling
 from gputree.backends.searches import NO_SPLIT as NO_SPLIT
 from gputree.backends.searches import CategoryRates as CategoryRates
 from gputree.backends.searches import CategoryRules as CategoryRules
@@ -60,7 +64,7 @@ from gputree.data.number_line import Buckets
 from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import Array, HostArray
-from gputree.kernels.losses import Loss
+from gputree.kernels.losses import Link, Loss
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Walk
@@ -96,16 +100,13 @@ class Core(Protocol):
     ) -> Data:
         """Room for the codes of a table, none of which reaches `most_codes`.
 
-        With a folder, in a file there instead of memory; only where the host computes.
+        With a folder, in a file there; only where the host computes.
         """
         ...
 
     @abstractmethod
     def hold(self, columns: Sequence[Column]) -> Values:
-        """Bring the values of some columns to where the backend computes.
-
-        They stay there until the next call in the same lane.
-        """
+        """Bring columns to where the backend computes, until the next call in the same lane."""
         ...
 
     @abstractmethod
@@ -186,13 +187,14 @@ class Core(Protocol):
         ...
 
 
-class Backend(Core, Staying, Protocol):
+class Backend(Core, Staying, Dividing, Sampling, Protocol):
     """The core, and the verbs that have a default."""
 
     grows_whole: bool  # whether `grow_whole` is worth asking
     boosts: bool  # whether `boost` is
     answers_there: bool  # whether `answer` is
     counts_freely: bool  # whether it costs nothing to ask how many rows nodes have
+    measures_there: bool  # whether `apart` is
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
     # Whether another backend takes over later; handles but for codes are then to be made anew.
@@ -449,6 +451,17 @@ class Backend(Core, Staying, Protocol):
         ...
 
     # After a tree.
+    def apart(
+        self, rows: Rows, nodes: HostArray, mean: HostArray, scale: HostArray
+    ) -> tuple[HostArray, int]:
+        """How far the targets of the rows at some nodes are from means, (outputs, nodes).
+
+        Targets are brought to the units of the means by the `scale` of each output. What the
+        criterion calls the distance is added up by node, as whole numbers of 2**-shift, a shift as
+        large as there is room for.
+        """
+        ...
+
     def apply(self, tree: Tree, table: Table) -> HostArray:
         """Where each row of a table of values ends: at a leaf, or at a node that cannot tell."""
         ...
@@ -472,13 +485,18 @@ class Backend(Core, Staying, Protocol):
         start: HostArray,
         divisor: float,
         label: HostArray | None,
+        link: Link | None,
     ) -> Array | None:
         """The sums of `sum_leaves` over `divisor`, (rows, outputs), made and left where X is.
 
         With labels, numbers: that of each row's largest output, (rows,), the first of several; of
-        one output, the second label above 0 and else the first. None where X is on the host, or not
-        one array.
+        one output, the second label above 0 and else the first. With a link, the shares of all
+        classes or the number that it makes. None where X is on the host, or not one array.
         """
+        ...
+
+    def number_leaves(self, stack: Stack, table: Table) -> Array | None:
+        """`leaves_of` as int64, made and left where X is; None as above."""
         ...
 
     def attribute(

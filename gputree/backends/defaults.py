@@ -41,6 +41,7 @@ from gputree.backends.contract import (
     Residuals,
     Result,
     Rows,
+    Sampler,
     Search,
     Siblings,
     Splits,
@@ -50,7 +51,9 @@ from gputree.backends.contract import (
 from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.lots import Lots
+from gputree.backends.parts import HostParts, Parts, divide_parts
 from gputree.backends.residuals import HostResiduals
+from gputree.backends.samples import Samples
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostOther, HostWatched
@@ -60,9 +63,17 @@ from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
-from gputree.data.target import Channels, Target, channels_of, class_target
+from gputree.data.target import (
+    Channels,
+    Target,
+    channels_of,
+    class_target,
+    has_weight,
+    joined_target,
+    parts_of,
+)
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
-from gputree.kernels.losses import Loss
+from gputree.kernels.losses import Link, Loss
 from gputree.runs import begins, owners, pieces, spread_out
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -74,7 +85,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = answers_there = False
+    grows_whole = boosts = answers_there = measures_there = False
     shares_frontiers = counts_freely = True
     is_starting = can_go_over = False
     notes: tuple[str, ...] = ()
@@ -221,6 +232,39 @@ class Defaults(Core):
     ) -> CategorySplits:
         return split_categories(tables_of(hist.bins, seen, feature), hist.channels, rules)
 
+    # Parts of rows.
+
+    def whole_parts(self, target: Target) -> Parts:
+        return HostParts.whole(target)
+
+    def divide_parts(
+        self, rows: Rows, target: Target, parts: Parts, moves: Moves, known: HostArray
+    ) -> tuple[Parts, HostArray]:
+        assert isinstance(parts, HostParts)
+        return divide_parts(partial(self.codes_of, rows), target, parts, moves, known)
+
+    def tally_parts(self, data: Data, bins: Bins, target: Target, parts: Parts) -> Hist:
+        assert isinstance(parts, HostParts)
+        node, own = np.arange(len(parts.n)), parts_of(target, parts.row, parts.weight)
+        rows = self.begin(self.take_rows(data, parts.row), bins, own, parts.n)
+        siblings = Siblings(node, node, np.full(len(node), -1))
+        return self.derive(self.tally(rows, node), siblings, None)
+
+    # Samples of rows.
+
+    def sampler(self, samples: Samples) -> Sampler:
+        return samples
+
+    def sampled(self, sampler: Sampler, tree: int) -> Target:
+        samples: Samples = sampler
+        return samples.of(tree)
+
+    def begin_together(self, data: Data, bins: Bins, targets: Sequence[Target]) -> Rows:
+        row = [np.flatnonzero(has_weight(target)) for target in targets]
+        n_each = np.array([len(each) for each in row])
+        taken = self.take_rows(data, np.concatenate(row))
+        return self.begin(taken, bins, joined_target(targets, row), n_each)
+
     # Boosting.
 
     def raw_scores(self, start: HostArray, y: HostArray, weight: HostArray | None) -> RawScores:
@@ -336,6 +380,13 @@ class Defaults(Core):
     ) -> Any:
         return None
 
+    # After a tree: nobody asks where the host measures.
+
+    def apart(
+        self, rows: Rows, nodes: HostArray, mean: HostArray, scale: HostArray
+    ) -> tuple[HostArray, int]:
+        raise NotImplementedError
+
     # Prediction.
 
     def apply(self, tree: Tree, table: Table) -> HostArray:
@@ -369,7 +420,11 @@ class Defaults(Core):
         start: HostArray,
         divisor: float,
         label: HostArray | None,
+        link: Link | None,
     ) -> Array | None:
+        return None
+
+    def number_leaves(self, stack: Stack, table: Table) -> Array | None:
         return None
 
     def attribute(

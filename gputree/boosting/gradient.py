@@ -216,7 +216,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class."""
-        return like(X, self._shares(self._raw(X)))
+        check_is_fitted(self)
+        several = len(self.classes_) > 1
+        found = self._there(X, link=self._link()) if several else None
+        return like(X, self._shares(self._raw(X)) if found is None else found)
 
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""

@@ -19,7 +19,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import like
 from gputree.estimators.targets import read_target
 from gputree.formulas import LOSSES as FORMULAS
-from gputree.kernels.losses import FOR_VALUES, IDENTITY, SQUARED, Link, Loss
+from gputree.kernels.losses import FOR_VALUES, SQUARED, Link, Loss
 
 
 class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
@@ -149,7 +149,7 @@ oob_score_, fit_report_
     def predict(self, X: Any) -> Array:
         """The sum of the trees for each row, or its exponential if the loss has a log link."""
         check_is_fitted(self)
-        found = self._there(X) if self._link() is IDENTITY else None
+        found = self._there(X, link=self._link())
         if found is None:
             return like(X, self._answer(self._raw(X)))
         return like(X, found[:, 0] if found.shape[1] == 1 else found)
@@ -166,7 +166,7 @@ oob_score_, fit_report_
 
     def _answer(self, raw: HostArray) -> HostArray:
         raw = raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T)
-        return np.asarray(self._link().answer(FORMULAS, raw))
+        return np.asarray(self._link().answer(FORMULAS)(raw))
 
     def _scaled(self, raw: HostArray) -> HostArray:
         return self._answer(raw)[None, :]

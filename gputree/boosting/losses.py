@@ -159,7 +159,7 @@ def shares(raw: HostArray, link: Link = LOGIT) -> HostArray:
 
 def _put_shares(raw: HostArray, link: Link, found: HostArray) -> None:
     if len(raw) == 1:
-        second = link.answer(LOSSES, raw[0])
+        second = link.answer(LOSSES)(raw[0])
         found[:, 0], found[:, 1] = 1.0 - second, second
         return
     raw = np.ascontiguousarray(raw)

@@ -254,13 +254,18 @@ class GradientBoosting(Recursion, Stopping):
         found = sum_leaves(self._backend_for(table), self._stack(), table, self._start)
         return self._go_on(np.ascontiguousarray(found.T), X)
 
-    def _there(self, X: Any, label: HostArray | None = None) -> Array | None:
-        """The same, (rows, outputs), or the label of the largest, where X is; None on the host."""
+    def _there(
+        self, X: Any, label: HostArray | None = None, link: Link | None = None
+    ) -> Array | None:
+        """The same, (rows, outputs), or what follows from it, where X is; None on the host.
+
+        The label of the largest, or what a link makes of it.
+        """
         if not is_foreign(X) or getattr(self, "init_", None) is not None:
             return None
         table = self._table(X)
         there = self._backend_for(table), self._stack, table, self._start
-        return answer_there(*there, label=label)
+        return answer_there(*there, label=label, link=link)
 
     def _staged_raw(self, X: Any) -> Iterator[HostArray]:
         """The same of the first one, two, ... rounds."""

@@ -75,7 +75,8 @@ class Target:
     @property
     def n_rows(self) -> int:
         """The rows that are here."""
-        rows = next(part for part in (self.label, self.point, self.value) if part is not None)
+        names = ("label", "point", "value")
+        rows = next(part for name in names if (part := getattr(self, name)) is not None)
         return int(rows.shape[-1])
 
     @property
@@ -212,18 +213,23 @@ def channels_of(target: Target, row: HostArray) -> HostArray:
 def parts_of(target: Target, row: HostArray, weight: HostArray) -> Target:
     """The statistics of parts of rows, each with its own whole weight."""
     assert target.label is not None
-    return replace(target, label=target.label[row], weight=weight)
+    return Target(target.channels, weight, target.label[row], None, None, target.comm)
 
 
 def without_rows(target: Target, is_out: HostArray) -> Target:
     """The target with some rows out of the tree, in the same units."""
     weight = np.ones(target.n_rows, SUM) if target.weight is None else target.weight
     return replace(
-        target,
-        channels=replace(target.channels, counts_rows=True),
+        without_weights(target),
         weight=np.where(is_out, 0, weight),
         value=None if target.value is None else np.where(is_out, 0, target.value),
     )
+
+
+def without_weights(target: Target) -> Target:
+    """The target of rows of which some may be out of the tree, but for its weights and sums."""
+    channels = replace(target.channels, counts_rows=True)
+    return replace(target, channels=channels, weight=None, value=None)
 
 
 def drawn_target(
@@ -234,14 +240,21 @@ def drawn_target(
     Units depend on `n_drawn` alone, so all samples of a table have the same. With a `factor` a
     class, rows weigh that times their count; together not more than `n_drawn`.
     """
-    whole = counts.astype(SUM)
+    units, whole = drawn_units(target, n_drawn), counts.astype(SUM)
+    if units.label is not None:
+        if factor is not None:
+            unit, units = factor_units(units, factor, n_drawn)
+            whole = whole * unit[units.label]
+        return replace(units, weight=whole)
+    assert units.point is not None
+    return replace(units, weight=whole, value=units.point.astype(SUM) * whole)
+
+
+def drawn_units(target: Target, n_drawn: int) -> Target:
+    """The target in the units of samples of so many rows, without weights."""
     channels = replace(target.channels, counts_rows=True, weight_shift=0)
     if target.label is not None:
-        if factor is not None:
-            shift = TOTAL_BITS - 2 - exponent_of(n_drawn)
-            whole = whole * np.rint(np.ldexp(factor, shift)).astype(SUM)[target.label]
-            channels = replace(channels, weight_shift=shift)
-        return replace(target, channels=channels, weight=whole)
+        return replace(target, channels=channels, weight=None)
     assert target.point is not None
     # The points were scaled for another total; with a larger one they lose their last bits.
     most = largest(target.comm, np.abs(target.point).max(initial=0.0))
@@ -250,8 +263,15 @@ def drawn_target(
     point = np.rint(np.ldexp(target.point, -down)) if down else target.point
     shifts = tuple(each - down for each in channels.point_shift)
     channels = replace(channels, output_shift=shifts, point_shift=shifts)
-    value = point.astype(SUM) * whole
-    return replace(target, channels=channels, weight=whole, point=point, value=value)
+    return replace(target, channels=channels, weight=None, point=point, value=None)
+
+
+def factor_units(target: Target, factor: HostArray, n_drawn: int) -> tuple[HostArray, Target]:
+    """What a row of each class weighs in whole units, and the target with these units."""
+    shift = TOTAL_BITS - 2 - exponent_of(n_drawn)
+    channels = replace(target.channels, weight_shift=shift)
+    unit = np.rint(np.ldexp(factor, shift)).astype(SUM)
+    return unit, replace(target, channels=channels)
 
 
 def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Target:

@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from gputree.arrays import to_numpy
+from gputree.arrays import is_foreign, to_numpy
 from gputree.comm import largest
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.adaboost_rounds import AdaBoost
@@ -26,7 +26,7 @@ from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.export.plan import MEDIAN, SAMME, SUM, VOTES, Plan, may_stop
-from gputree.prediction import sum_leaves
+from gputree.prediction import answer_there, sum_leaves
 from gputree.tree.stack import Stack
 
 LOSSES = ("linear", "square", "exponential")
@@ -101,7 +101,9 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
 
     def predict(self, X: Any) -> Array:
         """The class with the largest total vote; the first in `classes_` if several have it."""
-        return like(X, self._labels(self._said(X)))
+        check_is_fitted(self)
+        found = self._there(X, self.classes_)
+        return like(X, self._labels(self._said(X)) if found is None else found)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """The predictions of the first one, two, ... trees."""
@@ -113,7 +115,9 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
 
         With two classes, the vote for the second minus that for the first, (n_rows,).
         """
-        return like(X, self._decision(self._said(X)))
+        check_is_fitted(self)
+        found = self._there(X) if self.n_classes_ > 2 else None
+        return like(X, self._decision(self._said(X)) if found is None else found)
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """The decision function of the first one, two, ... trees."""
@@ -132,6 +136,14 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
     def predict_log_proba(self, X: Any) -> Array:
         """The natural logarithm of `predict_proba`."""
         return like(X, np.log(self._shares(self._said(X))))
+
+    def _there(self, X: Any, label: HostArray | None = None) -> Array | None:
+        """The mean say for each class, or the label of the largest, where X is; or None."""
+        if not is_foreign(X) or self._is_divided:
+            return None
+        table = self._table(X)
+        there = self._backend_for(table), self._stack, table
+        return answer_there(*there, 0.0, self._norm, label)
 
     def _said(self, X: Any) -> HostArray:
         """The mean say for each class by all trees, (rows, classes)."""

@@ -1,6 +1,6 @@
 """Ensembles of trees that do not know of one another and answer with their mean."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
 from gputree.arrays import to_numpy
-from gputree.data.target import Target, drawn_target, has_weight, without_rows
+from gputree.backends.samples import Samples
+from gputree.data.target import Target, has_weight
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
 from gputree.ensembles.draws import Draws, draws_of
@@ -110,8 +111,10 @@ class Averaging(Ensemble):
 
     # What the ensembles fill in.
 
-    def _factor(self, target: Target, counts: HostArray) -> HostArray | None:
-        """What the rows of each class count in a sample; None for 1."""
+    def _factor(self, growing: Growing) -> Callable[[HostArray], HostArray] | None:
+        """What the rows of each class count in a sample that has so many of each; None for 1."""
+        if growing.target.label is not None and growing.rules.missing == "fractional":
+            return np.ones_like  # rows are divided: fine units
         return None
 
     def _columns(self, run: Run, tree: int) -> HostArray | None:
@@ -154,34 +157,28 @@ class Averaging(Ensemble):
         sampled: dict[int, Target] = {}  # of the trees that are being grown
 
         def targets() -> Iterator[Target]:
-            for tree in numbers:
-                sampled[tree] = self._sampled(growing, draws, tree)
-                yield sampled[tree]
+            for tree, target in zip(numbers, self._samples(growing, draws, numbers), strict=True):
+                sampled[tree] = target
+                yield target
 
         for tree, (grown, columns) in zip(
             numbers, self._grown(run, numbers, targets()), strict=True
         ):
             target = sampled.pop(tree)
             member = Member(grown, columns)
-            is_out = ~has_weight(target)
             if method is not None:
                 member = pruned(member, method, stem, growing, target)
-            yield member, None if bag is None else bag.add(member, is_out)
+            yield member, None if bag is None else bag.add(member, ~has_weight(target))
 
-    def _sampled(self, growing: Growing, draws: Draws | None, tree: int) -> Target:
-        """The target of one tree."""
-        target = growing.target
+    def _samples(self, growing: Growing, draws: Draws | None, numbers: range) -> Iterator[Target]:
+        """The target of each tree."""
         if draws is None:
-            return target
-        counts = draws.counts(tree)
-        if not draws.replaces:
-            return without_rows(target, counts == 0)
-        factor = None
-        if target.label is not None:
-            factor = self._factor(target, counts)
-            if factor is None and growing.rules.missing == "fractional":
-                factor = np.ones(target.channels.n_scored)  # rows are divided: fine units
-        return drawn_target(target, counts, draws.n_drawn, factor)
+            yield from (growing.target for _ in numbers)
+            return
+        factor = self._factor(growing) if draws.replaces else None
+        sampler = growing.backend.sampler(Samples(growing.target, draws, factor))
+        for tree in numbers:
+            yield growing.backend.sampled(sampler, tree)
 
     def _grown(
         self, run: Run, numbers: range, targets: Iterator[Target]

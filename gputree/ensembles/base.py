@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from gputree.arrays import is_foreign
 from gputree.data.inputs import read_table
 from gputree.data.schema import Schema
 from gputree.data.table import Table
@@ -30,7 +31,7 @@ from gputree.estimators.partitioned import Partitioned
 from gputree.estimators.reported import Reported
 from gputree.fit.dataset import Dataset
 from gputree.fit.fit import Fit
-from gputree.prediction import leaves_of
+from gputree.prediction import leaves_of, leaves_there
 from gputree.progress import Progress
 from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
@@ -119,7 +120,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row of X reaches in each tree, (n_rows, n_trees)."""
-        return like(X, self._leaves(X))
+        return like(X, self._leaves(X, where_it_is=True))
 
     def decision_path(self, X: Any) -> tuple[csr_matrix, HostArray]:
         """Which nodes each row passes in all trees, and where the nodes of each tree begin.
@@ -364,9 +365,13 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
             setattr(stem, name, getattr(self, name))
         return stem
 
-    def _leaves(self, X: Any) -> HostArray:
-        """The leaf of each row in each tree, on the host."""
+    def _leaves(self, X: Any, *, where_it_is: bool = False) -> Array:
+        """The leaf of each row in each tree, on the host, or where X is if that can be."""
         table = self._table(X)
+        if where_it_is and is_foreign(X):
+            there = leaves_there(self._backend_for(table), self._stack, table)
+            if there is not None:
+                return there
         found = leaves_of(self._backend_for(table), self._stack(), table, self.missing_)
         return found.astype(np.int64)
 

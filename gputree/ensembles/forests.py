@@ -1,18 +1,18 @@
 """RandomForestClassifier and RandomForestRegressor, and what all forests share."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gputree.comm import total
 from gputree.data.kinds import CategoricalFeatures
-from gputree.data.target import Target
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.averaging import Averaging, AveragingClassifier, AveragingRegressor
 from gputree.ensembles.base import Run
 from gputree.ensembles.quantiles import LeafTargets
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
+from gputree.estimators.growing import Growing
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.kernels.criteria import Criterion
 
@@ -52,14 +52,16 @@ class ForestClassifier(AveragingClassifier, Forest):
             class_weight = None if self.bootstrap else "balanced"
         return super()._new_stem().set_params(class_weight=class_weight)
 
-    def _factor(self, target: Target, counts: HostArray) -> HostArray | None:
-        if not (isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE):
-            return None
-        assert target.label is not None
-        here = np.bincount(target.label, counts, minlength=target.channels.n_scored)
-        drawn = total(target.comm, here)
-        is_in = drawn > 0
-        return np.where(is_in, drawn.sum() / (is_in.sum() * np.maximum(drawn, 1)), 0.0)
+    def _factor(self, growing: Growing) -> Callable[[HostArray], HostArray] | None:
+        if isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE:
+            return balanced
+        return super()._factor(growing)
+
+
+def balanced(drawn: HostArray) -> HostArray:
+    """The factors by which classes that have so many rows weigh the same."""
+    is_in = drawn > 0
+    return np.where(is_in, drawn.sum() / (is_in.sum() * np.maximum(drawn, 1)), 0.0)
 
 
 class ForestRegressor(AveragingRegressor, Forest):

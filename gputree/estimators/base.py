@@ -38,7 +38,7 @@ from gputree.growth.ratio import MANY_CATEGORIES, RatioRules
 from gputree.growth.rules import Rules, in_units_of, rows_floor, score_floor, weight_floor
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import Criterion
-from gputree.prediction import Walked, answer_there, walk_table
+from gputree.prediction import Walked, answer_there, leaves_there, walk_table
 from gputree.tree import joined
 from gputree.tree.familiar import FamiliarTree
 from gputree.tree.paths import path_matrix
@@ -124,6 +124,12 @@ class TreeEstimator(Partitioned, Explainable, Exportable, Prunable, Readable, Re
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row of X reaches."""
+        check_is_fitted(self)
+        if is_foreign(X) and self.nodes_.directions is None:
+            table = read_table(self._checked(X), like=self.schema_)
+            found = leaves_there(self._backend_for(table), lambda: Stack.of([self.nodes_]), table)
+            if found is not None:
+                return like(X, found[:, 0])
         return self._like(X, self._leaves(X))
 
     def decision_path(self, X: Any) -> csr_matrix:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import numpy as np
-
 from gputree.data.target import Target, has_weight
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
@@ -113,13 +111,15 @@ class Growing(Fit):
         # Times of verbs that are part of others count in these.
         backend, estimator = self.dataset.backend, self._estimator
         target, rules = targets[number], all_rules[number]
-        leaf = np.empty(0)
-        if target.label is None:
+        leaf, there = None, None
+        if target.label is None and backend.measures_there:
+            there = partial(backend.apart, grown.rows)
+        elif target.label is None:
             leaf = backend.leaves(grown.rows) if grown.leaf is None else grown.leaf
         at_values = estimator.thresholds == "value"
         how = Finish(rules.criterion, rules.is_multiway, rules.missing, at_values)
         held = backend.bytes_held(self.dataset.data, grown.rows) + grown.peak_bytes
-        return finish(grown, target, leaf, how), held, grown.draft.heuristic
+        return finish(grown, target, leaf, how, there), held, grown.draft.heuristic
 
     def _noted(self, tree: Tree, held: int, heuristic: set[int]) -> Tree:
         self.holds(held)

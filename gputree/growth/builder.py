@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.contract import Backend, Data, Hist, Rows, Siblings
+from gputree.backends.contract import Backend, Data, Hist, Parts, Rows, Siblings
 from gputree.data.bins import Bins
-from gputree.data.target import Channels, Target, has_weight, joined_target
+from gputree.data.target import Channels, Target, has_weight
 from gputree.dtypes import OUTSIDE, SLOT, HostArray
 from gputree.formulas import HOST
 from gputree.growth.constraints import NodeConstraints, constraints_for
@@ -23,7 +23,6 @@ from gputree.growth.queue import (
     BestFirst,
     FirstInFirstOut,
     LastInFirstOut,
-    Parts,
     Queue,
     n_within,
 )
@@ -47,7 +46,7 @@ class Grown:
     peak_bytes: int  # the most that sums of nodes took at once
     # Constraints, and what values they leave to each node.
     constraints: NodeConstraints | None = None
-    # (rows,) the last node of each, where rows are of many trees of numbers.
+    # (rows,) the last node of each, where rows are of many trees of numbers and the host measures.
     leaf: HostArray | None = None
     is_split: HostArray | None = None  # (nodes of the draft,) of all trees that have grown together
     directions: "Chosen | None" = None  # combinations of columns, by the nodes that test them
@@ -126,23 +125,21 @@ def together(
     The codes of the rows that take part lie side by side, tree after tree. All targets have the
     same channels.
     """
-    row = [np.flatnonzero(has_weight(target)) for target in targets]
-    joined = joined_target(targets, row)
-    n_each = np.array([len(each) for each in row])
-    rows = backend.begin(backend.take_rows(data, np.concatenate(row)), bins, joined, n_each)
+    rows = backend.begin_together(data, bins, targets)
     totals = np.stack([target.totals for target in targets])
     keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
-    return Start(rows, joined.channels, totals, keys=keys)
+    return Start(rows, targets[0].channels, totals, keys=keys)
 
 
 def parted(backend: Backend, grown: Grown, targets: Sequence[Target]) -> list[Grown]:
     """The tree of each target, of those that have grown together.
 
-    Where rows end is told of numbers only: of classes, the sums of nodes tell all.
+    Where rows end is told of numbers only, and only where the host measures how far they are from
+    their means: of classes, the sums of nodes tell all.
     """
     assert grown.is_split is not None
     layouts = (grown.draft.layout(grown.is_split, root) for root in range(len(targets)))
-    if grown.draft.channels.is_classes:
+    if grown.draft.channels.is_classes or backend.measures_there:
         return [replace(grown, layout=layout) for layout in layouts]
     row = [np.flatnonzero(has_weight(target)) for target in targets]
     leaves = np.split(backend.leaves(grown.rows), np.cumsum([len(each) for each in row])[:-1])

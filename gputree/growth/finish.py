@@ -12,7 +12,7 @@ from gputree.formulas import HOST
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, TreeLayout
 from gputree.growth.rules import mean_over, score_shift
-from gputree.growth.spread import spread_of
+from gputree.growth.spread import Apart, spread_of
 from gputree.growth.surrogates import Surrogates
 from gputree.kernels.criteria import Criterion
 from gputree.runs import first_largest, spread_out
@@ -37,8 +37,10 @@ class Finish:
     is_by_codes: bool = False
 
 
-def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
-    """The tree; `leaf` is the last node of each row."""
+def finish(
+    grown: Grown, target: Target, leaf: HostArray | None, how: Finish, there: Apart | None = None
+) -> Tree:
+    """The tree; `leaf` is the last node of each row, unless rows are measured `there`."""
     draft, layout, channels = grown.draft, grown.layout, grown.draft.channels
     sums = _lent(draft.sums[layout.node], layout, channels)
     whole = channels.weight_of(sums).astype(np.float64)
@@ -49,7 +51,7 @@ def finish(grown: Grown, target: Target, leaf: HostArray, how: Finish) -> Tree:
         value = _shares_in_bounds(grown, sums, np.ldexp(scored.T, -channels.weight_shift))
     else:
         value = _means(grown, sums, whole)
-        spread = spread_of(target, grown, sums, whole, leaf)
+        spread = spread_of(target, grown, sums, whole, leaf, there)
     return _tree(grown, how, value, gain, spread)
 
 

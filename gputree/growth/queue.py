@@ -10,25 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
-from gputree.backends.contract import Hist
+from gputree.backends.contract import Hist, Parts
 from gputree.dtypes import HostArray
-from gputree.runs import begins, spread_out
 from gputree.turns import Turns
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts of some nodes, one node after another."""
-
-    row: HostArray  # (parts,)
-    weight: HostArray  # (parts,) in the units of the target
-    n: HostArray  # (nodes,) parts of each
-
-    def among(self, place: HostArray) -> "Parts":
-        """Those of some of the nodes, by their places."""
-        n = self.n[place]
-        at = spread_out(begins(self.n)[place], n)
-        return Parts(self.row[at], self.weight[at], n)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ from gputree.growth.draft import Draft
 from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
 from gputree.growth.surrogates import Style
-from gputree.kernels.criteria import Criterion
-
-NATS = math.log(2.0)  # of a bit
+from gputree.kernels.criteria import NATS, Criterion
 
 MOST_SHIFT = 960  # of scales
 SLACK = 1e-7  # rows that were divided and come together again are whole

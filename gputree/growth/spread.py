@@ -1,44 +1,54 @@
 """How far the targets of a regression are spread in each node, from its rows."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from gputree.comm import largest, total
 from gputree.data.target import Channels, Target
-from gputree.dtypes import TOTAL_BITS, HostArray
+from gputree.dtypes import HostArray
 from gputree.formulas import HOST
 from gputree.growth.builder import Grown
 from gputree.growth.draft import Draft, TreeLayout
-from gputree.growth.rules import NATS, mean_over, score_shift
-from gputree.shares import exponent_of
+from gputree.growth.rules import mean_over, score_shift
+from gputree.shares import room_for_sums
+
+# What targets of the rows at some nodes are from the means of these, as `Backend.apart` tells.
+Apart: TypeAlias = Callable[[HostArray, HostArray, HostArray], tuple[HostArray, int]]
 
 
 def spread_of(
-    target: Target, grown: Grown, sums: HostArray, whole: HostArray, leaf: HostArray
+    target: Target,
+    grown: Grown,
+    sums: HostArray,
+    whole: HostArray,
+    leaf: HostArray | None,
+    there: Apart | None = None,
 ) -> HostArray:
     """The variance in each node, or half the Poisson deviance of counts; the mean over outputs.
 
     Distances are summed where rows end; a node has these, those of its children and what lies
-    between these and itself, so nothing is ever subtracted. The sums are of integers.
+    between these and itself, so nothing is ever subtracted. The sums are of integers, made where
+    the rows are if somebody does so `there`, and otherwise by the last node of each, `leaf`.
     """
     draft, layout = grown.draft, grown.layout
     channels = draft.channels
-    assert target.point is not None
-    inside = leaf >= 0
-    number = layout.number[leaf[inside]]
     unit = min(channels.output_shift)
-    distance = np.zeros(len(number))
-    for output, (point, shift) in enumerate(zip(target.point, channels.point_shift, strict=True)):
-        # The node's mean in the units of the targets, then their distance in those of the scores.
-        own = sums[:, channels.scored.start + output] / whole
-        mean = np.ldexp(own, shift - channels.output_shift[output])
-        scale = np.ldexp(1.0, unit - shift)
-        distance += _distance(channels, point[inside] * scale, (mean * scale)[number])
-    if target.weight is not None:
-        distance *= target.weight[inside]
-    n, most = total(target.comm, len(number)), largest(target.comm, distance.max(initial=0.0))
-    shift = TOTAL_BITS - 2 - exponent_of(int(n)) - exponent_of(float(most))
-    apart = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=len(whole))
-    spread = np.ldexp(total(target.comm, apart).astype(np.float64), -shift)
+    # The means of nodes in the units of the targets, and then both in those of the scores.
+    own = sums[:, channels.scored].T / whole
+    shift = np.array(channels.point_shift)[:, None]
+    scale = np.ldexp(1.0, unit - shift)
+    mean = np.ldexp(own, shift - np.array(channels.output_shift)[:, None]) * scale
+    if there is None:
+        assert leaf is not None
+        apart, shift_of_sums = _apart_here(target, layout.number, leaf, mean, scale)
+    else:
+        node = np.flatnonzero(layout.number >= 0)
+        number = layout.number[node]
+        found, shift_of_sums = there(node, mean[:, number], scale[:, 0])
+        apart = np.bincount(number, found, minlength=len(whole))
+    spread = np.ldexp(apart, -shift_of_sums)
     between = _between(draft, layout, sums, whole)
     # Children have higher numbers than their parent and lie together with those of its level.
     for level in reversed(_inner_levels(layout)):
@@ -51,12 +61,31 @@ def spread_of(
     return np.asarray(np.ldexp(spread / (whole * mean_over(channels)), score_shift(channels)))
 
 
+def _apart_here(
+    target: Target, number_of: HostArray, leaf: HostArray, mean: HostArray, scale: HostArray
+) -> tuple[HostArray, int]:
+    """The distances of targets from the means of their nodes, and by how many bits to shift them.
+
+    `number_of` has the number of each node among those that have a mean.
+    """
+    assert target.point is not None
+    inside = leaf >= 0
+    number = number_of[leaf[inside]]
+    distance = np.zeros(len(number))
+    for point, own_scale, own_mean in zip(target.point, scale, mean, strict=True):
+        distance += _distance(target.channels, point[inside] * own_scale, own_mean[number])
+    if target.weight is not None:
+        distance *= target.weight[inside]
+    n, most = total(target.comm, len(number)), largest(target.comm, distance.max(initial=0.0))
+    shift = room_for_sums(int(n), float(most))
+    apart = np.bincount(number, np.rint(np.ldexp(distance, shift)), minlength=mean.shape[1])
+    return total(target.comm, apart).astype(np.float64), shift
+
+
 def _distance(channels: Channels, value: HostArray, mean: HostArray) -> HostArray:
     """How far values are from means: a square, or what a count tells against a mean, in bits."""
-    apart = value - mean
-    if not channels.is_counts:
-        return np.asarray(apart * apart)
-    return np.asarray(np.maximum(HOST.told(value, mean, 1.0, 1.0) - apart / NATS, 0.0))
+    distance = HOST.apart_counts if channels.is_counts else HOST.apart_values
+    return np.asarray(distance(value, mean))
 
 
 def _between(draft: Draft, layout: TreeLayout, sums: HostArray, whole: HostArray) -> HostArray:

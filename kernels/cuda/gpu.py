@@ -18,11 +18,14 @@ from gputree.kernels import losses as loss_formulas
 from gputree.kernels.mixing import make_mix
 
 __all__ = [
+    "MOST_WARPS",
     "SIMULATED",
     "WARP",
     "ballot",
     "bits_of",
+    "block_largest",
     "block_scan",
+    "block_total",
     "cuda",
     "float_of",
     "formulas",
@@ -42,6 +45,8 @@ __all__ = [
     "sync_warp",
     "total",
 ]
+
+MOST_WARPS = 32  # of a block
 
 SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
@@ -106,6 +111,17 @@ if SIMULATED:
         """
         values, number = _meet(value)
         return sum(values[i] for i in range(number + 1)), sum(values.values())
+
+    def block_largest(own, board):
+        """The largest of the values of a block, none of them negative; for its first thread.
+
+        `board` is shared memory with a word for each warp.
+        """
+        return max(_meet(own)[0].values())
+
+    def block_total(own, board):
+        """The sum of the values of all threads of a block; for its first thread."""
+        return sum(_meet(own)[0].values())
 
     def scan(value):
         """The sum of the values of this lane and those below it."""
@@ -251,6 +267,41 @@ else:
     def other_lane(value, distance):
         """The value of the lane whose number differs by the bit `distance`."""
         return cuda.shfl_xor_sync(EVERY_LANE, value, distance)
+
+    @function
+    def block_largest(own, board):
+        """The largest of the values of a block, none of them negative; for its first thread."""
+        distance = 1
+        while distance < WARP:
+            own = max(own, other_lane(own, distance))
+            distance *= 2
+        thread = np.uint32(cuda.threadIdx.x)
+        if thread % WARP == 0:
+            board[np.uint32(thread // WARP)] = own
+        cuda.syncthreads()
+        if thread == 0:
+            warp, n_warps = np.uint32(1), np.uint32(cuda.blockDim.x // WARP)
+            while warp < n_warps:
+                own = max(own, board[warp])
+                warp = np.uint32(warp + 1)
+        cuda.syncthreads()  # the board is free again
+        return own
+
+    @function
+    def block_total(own, board):
+        """The sum of the values of all threads of a block; for its first thread."""
+        own = total(own)
+        thread = np.uint32(cuda.threadIdx.x)
+        if thread % WARP == 0:
+            board[np.uint32(thread // WARP)] = own
+        cuda.syncthreads()
+        if thread == 0:
+            warp, n_warps = np.uint32(1), np.uint32(cuda.blockDim.x // WARP)
+            while warp < n_warps:
+                own += board[warp]
+                warp = np.uint32(warp + 1)
+        cuda.syncthreads()  # the board is free again
+        return own
 
     @function
     def last_lane(value):

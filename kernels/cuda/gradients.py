@@ -10,58 +10,20 @@ import numpy as np
 from numba import int64, uint32, uint64
 
 from gputree.kernels.cuda.gpu import (
-    WARP,
+    MOST_WARPS,
     bits_of,
+    block_largest,
+    block_total,
     cuda,
     function,
     kernel,
     losses,
     multiply,
     nearest,
-    other_lane,
-    total,
 )
 from gputree.kernels.cuda.route import FIRST, LAST, MOVE, TILE_COLUMNS
 
-MOST_WARPS = 32  # of a block
 HESSIAN, GRADIENT = 0, 1  # where a pair has them, as channels do
-
-
-@function
-def block_largest(own, board):
-    """The largest value of all threads of a block, none of them negative; for its first thread."""
-    distance = 1
-    while distance < WARP:
-        own = max(own, other_lane(own, distance))
-        distance *= 2
-    thread = uint32(cuda.threadIdx.x)
-    if thread % WARP == 0:
-        board[uint32(thread // WARP)] = own
-    cuda.syncthreads()
-    if thread == 0:
-        warp, n_warps = uint32(1), uint32(cuda.blockDim.x // WARP)
-        while warp < n_warps:
-            own = max(own, board[warp])
-            warp = uint32(warp + 1)
-    cuda.syncthreads()  # the board is free again
-    return own
-
-
-@function
-def block_total(own, board):
-    """The sum of the values of all threads of a block; for its first thread."""
-    own = total(own)
-    thread = uint32(cuda.threadIdx.x)
-    if thread % WARP == 0:
-        board[uint32(thread // WARP)] = own
-    cuda.syncthreads()
-    if thread == 0:
-        warp, n_warps = uint32(1), uint32(cuda.blockDim.x // WARP)
-        while warp < n_warps:
-            own += board[warp]
-            warp = uint32(warp + 1)
-    cuda.syncthreads()  # the board is free again
-    return own
 
 
 @function

@@ -17,6 +17,7 @@ import numpy as np
 from numba import int32, uint32, uint64
 
 from gputree.kernels.cuda.gpu import cuda, function, kernel, load_words
+from gputree.kernels.cuda.route import owner_of
 
 LIMB_BITS = 17
 LIMB_MASK = (1 << LIMB_BITS) - 1
@@ -259,6 +260,20 @@ def make_scatter(code_bits, has_limbs, has_ones):
             at_row = uint32(at_row + cuda.blockDim.x)
 
     return scatter_tiles
+
+
+@kernel
+def list_sum_tiles(n_owners, n_tiles, tile_rows, start, n_rows, first_tile, place, tile):
+    """Write the table of tiles of `tile_rows` rows into which the rows of some nodes are cut."""
+    number = np.int64(cuda.grid(1))
+    while number < n_tiles:
+        own = owner_of(number, first_tile, n_owners)
+        begin = start[own] + (number - first_tile[own]) * tile_rows
+        out = number * TILE_COLUMNS
+        tile[out + FIRST] = begin
+        tile[out + LAST] = min(begin + tile_rows, start[own] + n_rows[own])
+        tile[out + PLACE] = place[own]
+        number += np.int64(cuda.gridsize(1))
 
 
 @kernel

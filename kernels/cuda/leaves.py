@@ -5,7 +5,7 @@ of a node in their order.
 """
 
 import numpy as np
-from numba import int64, uint32
+from numba import int64, uint32, uint64
 
 from gputree.kernels.cuda.gpu import bits_of, cuda, function, kernel, multiply
 from gputree.kernels.cuda.route import LARGEST
@@ -16,6 +16,15 @@ def ordered(x):
     """A whole number that is below that of another float where this is below the other."""
     bits = np.int64(bits_of(x + 0.0))  # 0.0 and -0.0 are one number
     return bits if bits >= 0 else bits ^ np.int64(LARGEST)
+
+
+@kernel
+def order_points(n, point, key):
+    """Whole numbers in the order of targets."""
+    i = uint64(cuda.grid(1))
+    while i < uint64(n):
+        key[i] = ordered(point[i])
+        i = uint64(i + uint64(cuda.gridsize(1)))
 
 
 @kernel

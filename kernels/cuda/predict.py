@@ -3,7 +3,7 @@
 import numpy as np
 
 from gputree.kernels import categories
-from gputree.kernels.cuda.gpu import cuda, function, kernel
+from gputree.kernels.cuda.gpu import cuda, function, kernel, losses
 
 place_of = function(categories.place_of)
 
@@ -71,6 +71,53 @@ def name_largest(n_outputs, n_rows, total, divisor, label, answer):
                 largest, number = own, i
         answer[row] = label[number]
         row += cuda.gridsize(1)
+
+
+def make_linked(source, is_of_classes):
+    """What a link makes of sums: shares of classes, or one number a sum."""
+    forms = losses()
+    if source is None:
+        highest, volume, exp = forms.highest, forms.volume, forms.exp
+
+        @kernel
+        def share_sums(n_outputs, n_rows, total, answer):
+            """answer[row * n_outputs + i] is the share of the class i."""
+            row = np.int64(cuda.grid(1))
+            while row < n_rows:
+                own = total[row::n_rows]
+                most = highest(own, n_outputs)
+                whole = volume(own, most, n_outputs)
+                for i in range(n_outputs):
+                    answer[row * n_outputs + i] = exp(own[i] - most) / whole
+                row += cuda.gridsize(1)
+
+        return share_sums
+    of_sum = source(forms)
+
+    @kernel
+    def link_sums(n_outputs, n_rows, total, answer):
+        """The same of two classes, by the share of the second, or the link of each sum."""
+        at = np.int64(cuda.grid(1))
+        n_each = np.int64(2) if is_of_classes else np.int64(n_outputs)
+        while at < n_each * n_rows:
+            row, i = at // n_each, at % n_each
+            if is_of_classes:
+                second = of_sum(total[row])
+                answer[at] = second if i == 1 else 1.0 - second
+            else:
+                answer[at] = of_sum(total[i * n_rows + row])
+            at += cuda.gridsize(1)
+
+    return link_sums
+
+
+@kernel
+def turn_leaves(n_trees, n_rows, leaf, turned):
+    """turned[row * n_trees + tree] = leaf[tree * n_rows + row]."""
+    at = np.int64(cuda.grid(1))
+    while at < np.int64(n_trees) * n_rows:
+        turned[at] = leaf[at % n_trees * n_rows + at // n_trees]
+        at += cuda.gridsize(1)
 
 
 def make_leaves_of(has_categories, stay):

@@ -12,10 +12,9 @@ from sklearn.base import clone, is_classifier
 
 import gputree
 from gputree import cluster, sampling
-from gputree.backends import agreed_quantiles
+from gputree.backends import agreed_quantiles, places
 from gputree.cluster import sums
 from gputree.cluster.threads import run_ranks
-from gputree.ensembles import places
 from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
 from tests.corpus import digests
 

@@ -25,7 +25,9 @@ SUMMING = [case.name for case in CASES if case.name.startswith("sum_tiles")]
 SCORING = [
     case.name
     for case in CASES
-    if case.body.__name__.endswith(("_features", "rate_categories", "rate_branches", "attribute"))
+    if case.body.__name__.endswith(
+        ("_features", "rate_categories", "rate_branches", "attribute", "farthest", "_distances")
+    )
 ]
 BOOSTING = [case.name for case in boosting()]
 

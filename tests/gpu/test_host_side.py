@@ -1,6 +1,7 @@
 """What the host asks of a device through CuPy, which here is a fake one; see CONTRIBUTING.md."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,8 +33,9 @@ TREE = {"launches": 2, "uploads": 7, "waits": 1}
 ROUND = {"launches": 7, "uploads": 7, "waits": 5}
 # Once: the key of a draw, how many rows it has, a list of them; the tree for the others.
 SAMPLED = {"launches": 10, "uploads": 11, "waits": 6}
-# Once: the tree for the others; the largest loss, and the sum of all.
-WATCHED = {"launches": 9, "uploads": 9, "waits": 7}
+# Once: the tree for the others; the largest loss, and the sum of all; the rows that are watched, in
+# the first round.
+WATCHED = {"launches": 9, "uploads": 10, "waits": 7}
 # Once: a list of the rows at leaves, keys and a pass for each of their digits.
 RANKED = {"launches": 38, "uploads": 11, "waits": 5}
 # Frontiers: sums, thresholds, categories, what winners have seen, and moves.
@@ -116,25 +118,44 @@ def test_a_table_on_the_second_device_stays_there(table, on_numpy, where):
 
 
 ANSWERS = {
-    "tree": (gputree.DecisionTreeClassifier, ["predict", "predict_proba"]),
+    "tree": (gputree.DecisionTreeClassifier, ["predict", "predict_proba", "apply"]),
     "regression": (gputree.DecisionTreeRegressor, ["predict"]),
-    "forest": (gputree.RandomForestClassifier, ["predict", "predict_proba"]),
+    "forest": (gputree.RandomForestClassifier, ["predict", "predict_proba", "apply"]),
     "forest of means": (gputree.RandomForestRegressor, ["predict"]),
-    "boosting": (GradientBoostingClassifier, ["predict", "decision_function"]),
+    "boosting": (
+        GradientBoostingClassifier,
+        ["predict", "decision_function", "predict_proba", "apply"],
+    ),
+    "boosting of three classes": (GradientBoostingClassifier, ["predict_proba"]),
     "boosted numbers": (gputree.GradientBoostingRegressor, ["predict"]),
+    "boosted counts": (partial(gputree.GradientBoostingRegressor, loss="poisson"), ["predict"]),
+    "AdaBoost": (gputree.AdaBoostClassifier, ["predict"]),
+    "AdaBoost of three classes": (gputree.AdaBoostClassifier, ["predict", "decision_function"]),
 }
+
+
+def answering(X, y, kind):
+    """A model of NumPy, and what it answers."""
+    make, methods = ANSWERS[kind]
+    options = {"random_state": 0, "backend": "numpy"}
+    if kind.startswith("AdaBoost"):
+        options["estimator"] = DecisionTreeClassifier(max_depth=3)
+    else:
+        options["max_depth"] = 3
+    if kind not in ("tree", "regression"):
+        options["n_estimators"] = 3
+    y = y + (X[:, 0] > 12) if "three" in kind else y * 2 - (0 if "counts" in kind else 1)
+    model = make(**options).fit(X, y)
+    return model, {method: getattr(model, method)(X) for method in methods}
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_predictions_of_a_table_on_the_device_stay_there(table, kind):
     X, y = table
-    make, methods = ANSWERS[kind]
-    size = {} if "Tree" in make.__name__ else {"n_estimators": 3}
-    model = make(**size, max_depth=3, random_state=0, backend="numpy").fit(X, y * 2 - 1)
-    right = {method: getattr(model, method)(X) for method in methods}
+    model, right = answering(X, y, kind)
     model.set_params(backend="cuda")
     there = cupy.asarray(X)
-    for method in methods:
+    for method in right:
         getattr(model, method)(there)  # what is compiled is not counted
         for layout in (there, there[: N_ROWS // 4]):
             fakegpu.reset()
@@ -145,6 +166,27 @@ def test_predictions_of_a_table_on_the_device_stay_there(table, kind):
             assert found.dtype == right[method].dtype
             assert found.get().tobytes() == right[method][: len(layout)].tobytes()
             assert asked["upload_bytes"] < 20_000  # the trees
+
+
+ON_THE_HOST = {
+    "AdaBoost": (gputree.AdaBoostClassifier, "predict_proba", 2),
+    "two sides": (gputree.AdaBoostClassifier, "decision_function", 2),
+    "a median": (gputree.AdaBoostRegressor, "predict", 3),
+    "logarithms": (GradientBoostingClassifier, "predict_log_proba", 1),
+}
+
+
+@pytest.mark.parametrize("kind", ON_THE_HOST)
+def test_what_the_host_answers_comes_down_once_and_the_table_never(table, kind):
+    X, y = table
+    make, method, n_sums = ON_THE_HOST[kind]
+    model = make(n_estimators=3, random_state=0, backend="numpy").fit(X, y)
+    right = getattr(model, method)(X)
+    model.set_params(backend="cuda")
+    fakegpu.reset()
+    found = getattr(model, method)(cupy.asarray(X))
+    assert fakegpu.counters()["download_bytes"] == 8 * n_sums * N_ROWS
+    assert found.get().tobytes() == right.tobytes()
 
 
 def test_what_a_fit_sends_down_does_not_grow(table):
@@ -158,12 +200,39 @@ def test_what_a_fit_sends_down_does_not_grow(table):
     assert sent[1] == sent[0]
 
 
+FORESTS = {
+    "bootstrap": RandomForestClassifier(bootstrap=True),
+    "half of the rows": RandomForestClassifier(bootstrap=False, max_samples=0.5),
+    "numbers": gputree.RandomForestRegressor(),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_what_a_tree_of_a_forest_moves_does_not_grow(table, name):
+    """Two more trees, in one frontier with the others; roots have more rows than `few_rows`."""
+    moved = []
+    for times in (1, 4):
+        X, y, found = np.tile(table[0], (times, 1)), np.tile(table[1], times), []
+        for n_trees in (2, 4):
+            model = clone(FORESTS[name]).set_params(
+                n_estimators=n_trees, max_depth=1, max_features=None, random_state=0, backend="cuda"
+            )
+            fakegpu.reset()
+            model.fit(X, y)
+            asked = fakegpu.counters()
+            found.append([asked[f"{way}_bytes"] for way in ("upload", "download")])
+        moved.append(np.subtract(found[1], found[0]).tolist())
+    assert moved[1] == moved[0]
+    assert 0 < sum(moved[0]) < 2**13
+
+
 # Two devices
 
 
 MODELS = {
     "a whole tree": DecisionTreeClassifier(min_samples_leaf=20),
     "a forest": RandomForestClassifier(3, min_samples_leaf=20, random_state=0),
+    "a forest of numbers": gputree.RandomForestRegressor(2, min_samples_leaf=20, random_state=0),
     "boosting, half of the rows": GradientBoostingClassifier(2, subsample=0.5, random_state=0),
 }
 

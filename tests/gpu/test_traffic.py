@@ -5,18 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gputree import CARTClassifier, RandomForestClassifier
+from gputree import (
+    CARTClassifier,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from gputree.backends import registry
 from gputree.backends.cuda import binning
+from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda.backend import CudaBackend
 from gputree.backends.cuda.device import NumbaDevice
 from gputree.backends.cuda.plan import AUTOMATIC
+from gputree.backends.parts import HostParts
 from gputree.data import cuts
 from gputree.data.cuts import bin_table
 from gputree.data.inputs import read_table
 from gputree.tree.stack import Stack
 from tests.gpu.conftest import no_races
+from tests.gpu.test_rounds import Traffic
 
 N_ROWS = 30
 
@@ -100,17 +109,39 @@ def test_answers_are_made_where_the_table_is(monkeypatch, free):
     monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 8)
     monkeypatch.setattr(Beside, "free_bytes", lambda device: free)
     backend, table, stack = CudaBackend(Beside()), read_table(X), forest._stack()
-    mean = backend.answer(stack, table, np.zeros(3), 3.0, None)
+    mean = backend.answer(stack, table, np.zeros(3), 3.0, None, None)
     assert mean.tobytes() == forest.predict_proba(X).tobytes()
-    largest = backend.answer(stack, table, np.zeros(3), 3.0, forest.classes_)
+    largest = backend.answer(stack, table, np.zeros(3), 3.0, forest.classes_, None)
     assert largest.tobytes() == forest.predict(X).tobytes()
     tree, start = stack.trees[0], np.array([-0.0])
     ramp = Stack.of([tree], [np.linspace(-0.0, -1.0, tree.n_nodes)])
     right = backend.sum_leaves(ramp, table, start)
-    assert backend.answer(ramp, table, start, 1.0, None).tobytes() == right.tobytes()
+    assert backend.answer(ramp, table, start, 1.0, None, None).tobytes() == right.tobytes()
     assert len(np.unique(right)) > 2
-    signs = backend.answer(ramp, table, start + 0.5, 1.0, np.array([3, 4]))
+    signs = backend.answer(ramp, table, start + 0.5, 1.0, np.array([3, 4]), None)
     assert signs.tolist() == np.where(right[:, 0] + 0.5 > 0, 4, 3).tolist()
+
+
+@pytest.mark.parametrize("loss", ["two classes", "three classes", "poisson"])
+@pytest.mark.parametrize("free", [None, 3_000])
+def test_what_links_make_of_sums_is_made_where_the_table_is(monkeypatch, loss, free):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 9, (40, 5)).astype(np.float32), rng.integers(0, 3, 40)
+    options = {"n_estimators": 2, "max_depth": 2, "backend": "numpy"}
+    if loss == "poisson":
+        model = GradientBoostingRegressor(loss="poisson", **options).fit(X, y)
+        right = model.predict(X)
+    else:
+        model = GradientBoostingClassifier(**options).fit(X, y > 1 if loss == "two classes" else y)
+        right = model.predict_proba(X)
+    monkeypatch.setattr(cuda_predict, "LEAST_ROWS", 8)
+    monkeypatch.setattr(Beside, "free_bytes", lambda device: free)
+    backend, table, stack = CudaBackend(Beside()), read_table(X), model._stack()
+    with no_races():
+        found = backend.answer(stack, table, model._start, 1.0, None, model._link())
+        leaf = backend.number_leaves(stack, table)
+    assert found.tobytes() == right.tobytes()
+    assert leaf.tobytes() == model.apply(X).tobytes()
 
 
 # To the host
@@ -158,3 +189,31 @@ def test_what_surrogates_send_down_does_not_grow(monkeypatch):
         assert np.count_nonzero(trees[0].nodes_.n_surrogates) > 1
         sent.append(device.n_bytes)
     assert sent[1] == sent[0] > 0
+
+
+@pytest.mark.parametrize("is_sample", [False, True])
+def test_what_rows_that_are_divided_move_does_not_grow(monkeypatch, is_sample):
+    """Of the same table three times over, by depth: what is moved once is left out."""
+    monkeypatch.setattr(cuda_histogram, "FEW_TILES", 0)
+    monkeypatch.delattr(HostParts, "whole")
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (26, 3)).astype(np.float64)
+    y = (X[:, 0] > 2) * 2 + (X[:, 1] > 1)
+    X[rng.random(X.shape) < 0.25] = np.nan
+    moved = []
+    for times in (2, 6):
+        given, found = (np.tile(X, (times, 1)), np.tile(y, times)), []
+        for depth in (1, 2):
+            device = Traffic()
+            monkeypatch.setattr(
+                "gputree.backends.cuda.device.open_device", lambda name, own=device: own
+            )
+            options = {"max_depth": depth, "missing": "fractional", "backend": "cuda"}
+            tree = DecisionTreeClassifier(**options)
+            if is_sample:
+                tree = RandomForestClassifier(1, max_features=None, random_state=0, **options)
+            with no_races():
+                tree.fit(*given)
+            found.append(device.n_bytes)
+        moved.append(found[1] - found[0])
+    assert moved[1] == moved[0] > 0

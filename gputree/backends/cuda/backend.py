@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,28 +33,36 @@ from gputree.backends.cuda import attribution as cuda_attribution
 from gputree.backends.cuda import binning as cuda_binning
 from gputree.backends.cuda import categories as cuda_categories
 from gputree.backends.cuda import detours as cuda_detours
+from gputree.backends.cuda import distances as cuda_distances
 from gputree.backends.cuda import draws as cuda_draws
 from gputree.backends.cuda import gradients as cuda_gradients
 from gputree.backends.cuda import grow as cuda_grow
 from gputree.backends.cuda import histogram as cuda_histogram
 from gputree.backends.cuda import leaves as cuda_leaves
+from gputree.backends.cuda import parts as cuda_parts
 from gputree.backends.cuda import predict as cuda_predict
 from gputree.backends.cuda import route as cuda_route
 from gputree.backends.cuda import split as cuda_split
+from gputree.backends.cuda import targets as cuda_targets
 from gputree.backends.cuda.binning import CudaValues
 from gputree.backends.cuda.device import Device
 from gputree.backends.cuda.draws import CudaMarks, CudaUrn
 from gputree.backends.cuda.histogram import CudaHist
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.leaves import CudaResiduals
+from gputree.backends.cuda.parts import CudaParts
 from gputree.backends.cuda.plan import AUTOMATIC, Tuning, route_table
-from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, attached, span_keys
+from gputree.backends.cuda.rows import ORDERED, CudaData, CudaRows, span_keys
+from gputree.backends.cuda.samples import CudaSample, CudaSampler
+from gputree.backends.cuda.targets import CudaTarget
 from gputree.backends.cuda.watched import CudaOther, CudaWatched
 from gputree.backends.defaults import Defaults
 from gputree.backends.door import check_outputs, check_walk
 from gputree.backends.host_codes import ONLY_ON_HOST
 from gputree.backends.lots import Lots
-from gputree.backends.row_lists import at_roots, dispersed_lists
+from gputree.backends.parts import Parts
+from gputree.backends.row_lists import dispersed_lists
+from gputree.backends.samples import Samples
 from gputree.backends.seen import Seen
 from gputree.backends.sums import Sums
 from gputree.backends.whole import Limits, Whole
@@ -65,7 +74,7 @@ from gputree.data.table import Column, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.cuda import route
-from gputree.kernels.losses import Loss
+from gputree.kernels.losses import Link, Loss
 from gputree.runs import pieces
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
@@ -75,7 +84,7 @@ class CudaBackend(Defaults):
     """Trees by CUDA kernels."""
 
     name = "cuda"
-    grows_whole = answers_there = True
+    grows_whole = answers_there = measures_there = True
 
     def __init__(self, device: Device, tuning: Tuning = AUTOMATIC, n_threads: int = 1) -> None:
         self._device = device
@@ -83,6 +92,8 @@ class CudaBackend(Defaults):
         self._tuning = tuning
         self._launches = Launches(device, tuning)
         self.device = device.name
+        # Kept as long as somebody has the target.
+        self._targets: WeakKeyDictionary[Target, CudaTarget] = WeakKeyDictionary()
 
     @property
     def opened(self) -> Device:
@@ -160,10 +171,47 @@ class CudaBackend(Defaults):
     def begin(
         self, data: CudaData, bins: Bins, target: Target, n_each: HostArray | None = None
     ) -> CudaRows:
-        return attached(self._launches, data, bins, target, *at_roots(target, n_each))
+        own = self._brought(target, n_each)
+        return cuda_targets.attached(self._launches, data, bins, target, own, n_each)
+
+    def begin_together(self, data: CudaData, bins: Bins, targets: Sequence[Target]) -> CudaRows:
+        parts = [self._brought(target) for target in targets]
+        return cuda_targets.joined(self._launches, data, bins, targets[0].channels, parts)
 
     def take_rows(self, data: CudaData, row: HostArray) -> CudaData:
-        return cuda_route.copied(self._launches, data, row)
+        listed = self._device.upload(row.astype(np.int32))
+        return cuda_route.copied(self._launches, data, [(listed, len(row))])
+
+    def sampler(self, samples: Samples) -> CudaSampler:
+        return CudaSampler(self._launches, samples)
+
+    def sampled(self, sampler: CudaSampler, tree: int) -> Target:
+        return sampler.sample(tree)
+
+    # Parts of rows.
+
+    def whole_parts(self, target: Target) -> CudaParts:
+        return cuda_parts.whole(self._launches, self._brought(target))
+
+    def divide_parts(
+        self, rows: CudaRows, target: Target, parts: Parts, moves: Moves, known: HostArray
+    ) -> tuple[CudaParts, HostArray]:
+        assert isinstance(parts, CudaParts)
+        own, channels = self._brought(target), target.channels
+        return cuda_parts.divide(self._launches, rows, channels, own, parts, moves, known)
+
+    def tally_parts(self, data: CudaData, bins: Bins, target: Target, parts: Parts) -> CudaHist:
+        assert isinstance(parts, CudaParts)
+        given = target, self._brought(target), parts
+        return cuda_parts.tally(self._launches, data, bins, *given)
+
+    def _brought(self, target: Target, n_each: HostArray | None = None) -> CudaTarget:
+        """The statistics of a target on the device, which many trees may be grown by."""
+        if isinstance(target, CudaSample):
+            return target.own
+        if target not in self._targets:
+            self._targets[target] = cuda_targets.uploaded(self._launches, target, n_each)
+        return self._targets[target]
 
     # Boosting.
 
@@ -382,6 +430,11 @@ class CudaBackend(Defaults):
         number = np.arange(len(rows.start))
         return self._device.download(cuda_leaves.marked(self._launches, rows, number))
 
+    def apart(
+        self, rows: CudaRows, nodes: HostArray, mean: HostArray, scale: HostArray
+    ) -> tuple[HostArray, int]:
+        return cuda_distances.apart(self._launches, rows, nodes, mean, scale)
+
     def apply(self, tree: Tree, table: Table) -> HostArray:
         return self.leaves_of(Stack.of([tree]), table)[:, 0].astype(np.int64)
 
@@ -398,8 +451,12 @@ class CudaBackend(Defaults):
         start: HostArray,
         divisor: float,
         label: HostArray | None,
+        link: Link | None,
     ) -> Array | None:
-        return cuda_predict.answer(self._launches, stack, table, start, divisor, label)
+        return cuda_predict.answer(self._launches, stack, table, start, divisor, label, link)
+
+    def number_leaves(self, stack: Stack, table: Table) -> Array | None:
+        return cuda_predict.number_leaves(self._launches, stack, table)
 
     def attribute(
         self, stack: Stack, table: Table, owner: HostArray, background: Table | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from gputree.comm import Comm, total
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, STAY, Array, HostArray
 from gputree.kernels.cuda import draws as kernels
+from gputree.kernels.cuda.samples import number_rows
 
 ROOT = np.zeros(1, np.int64)
 ONE_MARK, ONE_TEST = np.ones(1, np.uint8), np.zeros((1, 2), np.int64)
@@ -36,14 +38,19 @@ class CudaMarks:
 class Every:
     """All rows of a table, as lists of some are made of them."""
 
+    launches: Launches
     n: int
     number: Array  # (rows,)
-    tiles: Tiles
 
     @classmethod
     def of(cls, launches: Launches, n_rows: int) -> "Every":
-        number = launches.device.upload(np.arange(n_rows, dtype=np.int32))
-        return cls(n_rows, number, launches.cut(ROOT, np.array([n_rows]))[0])
+        number = launches.device.empty(n_rows, np.int32)
+        launches.over(number_rows, n_rows, n_rows, number)
+        return cls(launches, n_rows, number)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        return self.launches.cut(ROOT, np.array([self.n]))[0]
 
     def all(self, launches: Launches) -> CudaMarks:
         """All rows take part."""

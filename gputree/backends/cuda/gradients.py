@@ -66,6 +66,7 @@ def raw_scores(
 ) -> CudaRawScores:
     upload, n_rows = launches.device.upload, len(y)
     every = Every.of(launches, n_rows)
+    assert every.tiles.n >= 0  # they are cut here, and not in the first round
     everyone = every.all(launches)
     is_positive = np.ones(n_rows, bool) if weight is None else weight > 0
     if not is_positive.all():

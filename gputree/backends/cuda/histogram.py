@@ -14,9 +14,12 @@ from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import Array, HostArray
 from gputree.kernels.cuda import histogram
+from gputree.runs import begins
 
 make_sum = cache(histogram.make_sum)
 make_scatter = cache(histogram.make_scatter)
+
+FEW_TILES = 4  # of a node, on average, that the host lists
 
 
 class Source(NamedTuple):
@@ -55,14 +58,20 @@ class CudaHist:
 def tally(launches: Launches, rows: CudaRows, nodes: HostArray) -> CudaHist:
     """Sums of some nodes, each in its place."""
     start, n_rows = rows.start[nodes], rows.n_rows[nodes]
-    is_small = n_rows < launches.tuning.direct_rows
-    tables = [
-        sum_table(start[some], n_rows[some], some, launches.tuning.tile_rows)
-        for some in (np.flatnonzero(~is_small), np.flatnonzero(is_small))
-    ]
-    sizes = [len(table) // histogram.TILE_COLUMNS for table in tables]
-    large, small = zip(launches.device.pack(*tables), sizes, strict=True)
-    return tally_tiles(launches, rows, len(nodes), large, small)
+    step, is_small = launches.tuning.tile_rows, n_rows < launches.tuning.direct_rows
+    large, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
+    n_tiles = -(-n_rows[large] // step)
+    n, rest = int(n_tiles.sum()), sum_table(start[small], n_rows[small], small, step)
+    if n > FEW_TILES * len(large):  # a list of them is made where it is read
+        args = start[large], n_rows[large], begins(n_tiles), large
+        *told, others = launches.device.pack(*args, rest)
+        tiles = launches.device.empty(n * histogram.TILE_COLUMNS, np.int64)
+        launches.over(histogram.list_sum_tiles, n, len(large), n, step, *told, tiles)
+    else:
+        table = sum_table(start[large], n_rows[large], large, step)
+        tiles, others = launches.device.pack(table, rest)
+    n_others = len(rest) // histogram.TILE_COLUMNS
+    return tally_tiles(launches, rows, len(nodes), (tiles, n), (others, n_others))
 
 
 def tally_tiles(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gputree.data.target import Channels, Target
+from gputree.data.target import Channels
 from gputree.dtypes import HostArray
 from gputree.kernels.cuda import histogram
 from gputree.kernels.cuda.gpu import SIMULATED, WARP
@@ -151,12 +151,6 @@ class Planes:
     def adds(self) -> tuple[bool, bool]:
         """Whether rows add limbs, and whether they add ones."""
         return self.n_limbs > 0, self.has_ones
-
-
-def amounts_of(target: Target) -> list[HostArray]:
-    """What rows add beside ones: weights, if there are any, and targets."""
-    weight = [] if target.weight is None else [target.weight]
-    return weight if target.value is None else [*weight, *target.value]
 
 
 def plan_planes(channels: Channels, is_weighted: bool, limb_counts: Sequence[int]) -> Planes:

@@ -15,23 +15,36 @@ from gputree.data.table import Table, whole_matrix
 from gputree.dtypes import STAY, Array, HostArray
 from gputree.errors import OutOfMemory
 from gputree.kernels.cuda import predict
+from gputree.kernels.losses import Link
 from gputree.tree.stack import Stack
 
 LEAST_ROWS = 2**12  # that are predicted together
 
 make_leaves_of = cache(predict.make_leaves_of)
 make_sum_leaves = cache(predict.make_sum_leaves)
+make_linked = cache(predict.make_linked)
 
 
 def leaves_of(launches: Launches, stack: Stack, table: Table) -> HostArray:
+    return _joined(
+        [
+            launches.device.download(leaf).reshape(stack.n_trees, n_rows)
+            for n_rows, leaf in _leaves(launches, stack, table, 4 * stack.n_trees)
+        ]
+    )
+
+
+def _leaves(
+    launches: Launches, stack: Stack, table: Table, n_bytes: int
+) -> Iterator[tuple[int, Array]]:
+    """The leaves of blocks of so many rows, (trees, rows); a row's answer takes some bytes."""
     has_categories, used, nodes = nodes_of(launches, stack, table)
-    kernel, dev, found = make_leaves_of(has_categories, STAY), launches.device, []
-    for held in blocks(launches, table, used, 4 * stack.n_trees):
+    kernel, dev = make_leaves_of(has_categories, STAY), launches.device
+    for held in blocks(launches, table, used, n_bytes):
         leaf = dev.empty(stack.n_trees * held.n_rows, np.int32)
         args = stack.n_trees, held.n_rows, held.values, *nodes, leaf
         launches.over(kernel, held.n_rows, *args)
-        found.append(dev.download(leaf).reshape(stack.n_trees, held.n_rows))
-    return _joined(found)
+        yield held.n_rows, leaf
 
 
 def sum_leaves(launches: Launches, stack: Stack, table: Table, start: HostArray) -> HostArray:
@@ -43,6 +56,18 @@ def sum_leaves(launches: Launches, stack: Stack, table: Table, start: HostArray)
     )
 
 
+def number_leaves(launches: Launches, stack: Stack, table: Table) -> Array | None:
+    dev, n_trees = launches.device, stack.n_trees
+    if not is_there(launches, table):
+        return None
+    found, first = dev.empty(n_trees * table.n_rows, np.int64), 0
+    for n_rows, leaf in _leaves(launches, stack, table, 12 * n_trees):
+        own = found[first * n_trees : (first + n_rows) * n_trees]
+        launches.over(predict.turn_leaves, len(own), n_trees, n_rows, leaf, own)
+        first += n_rows
+    return dev.give(found, (table.n_rows, n_trees), np.int64)
+
+
 def answer(
     launches: Launches,
     stack: Stack,
@@ -50,25 +75,34 @@ def answer(
     start: HostArray,
     divisor: float,
     label: HostArray | None,
+    link: Link | None,
 ) -> Array | None:
     dev, n_outputs = launches.device, stack.n_outputs
-    matrix = whole_matrix(table.columns)
-    if matrix is None or not dev.has(matrix):
+    if not is_there(launches, table):
         return None
-    n_each = n_outputs if label is None else 1
+    kernel, n_each, given = predict.divide_sums, n_outputs, [divisor]
+    if label is not None:
+        kernel, n_each = predict.name_largest, 1
+        given += dev.pack(label.astype(np.float64))
+    elif link is not None:  # of what is added up, without a divisor
+        kernel, given = make_linked(link.answer, link.raw is None), []
+        n_each = 2 if link.raw is None and n_outputs == 1 else n_outputs
     found = dev.empty(n_each * table.n_rows, np.float64)
-    labels = [] if label is None else dev.pack(label.astype(np.float64))
     first = 0
     # The sums of a block, and what they are in the end.
     for n_rows, total in _sums(launches, stack, table, start, 8 * (n_outputs + n_each)):
         own = found[first * n_each : (first + n_rows) * n_each]
-        kernel = predict.divide_sums if label is None else predict.name_largest
-        args = n_outputs, n_rows, total, divisor, *labels, own
-        launches.over(kernel, len(own), *args)
+        launches.over(kernel, len(own), n_outputs, n_rows, total, *given, own)
         first += n_rows
     if label is not None:
         return dev.give(found, (table.n_rows,), label.dtype)
-    return dev.give(found, (table.n_rows, n_outputs), np.float64)
+    return dev.give(found, (table.n_rows, n_each), np.float64)
+
+
+def is_there(launches: Launches, table: Table) -> bool:
+    """Whether a table is one matrix on the device."""
+    matrix = whole_matrix(table.columns)
+    return matrix is not None and launches.device.has(matrix)
 
 
 def nodes_of(launches: Launches, stack: Stack, table: Table) -> tuple[bool, HostArray, list[Array]]:

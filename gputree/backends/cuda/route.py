@@ -1,5 +1,6 @@
 """Rows to children, for the CUDA backend: which way they go, and a list for each child."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
@@ -143,20 +144,14 @@ def codes_of(launches: Launches, rows: CudaRows, row: HostArray, feature: HostAr
     return dev.download(found).astype(np.int64)
 
 
-def copied(launches: Launches, data: CudaData, row: HostArray) -> CudaData:
-    """The codes of some rows; not by columns."""
-    dev, n_rows = launches.device, len(row)
-    words = dev.empty(n_rows * data.row_words, np.uint32)
-    launches.over(
-        route.copy_rows,
-        n_rows * data.row_words,
-        0,
-        n_rows,
-        dev.upload(row.astype(np.int32)),
-        data.row_words,
-        data.words,
-        words,
-    )
+def copied(launches: Launches, data: CudaData, lists: Sequence[tuple[Array, int]]) -> CudaData:
+    """The codes of some lists of rows, each with its length; not by columns."""
+    dev, n_rows, width = launches.device, sum(n for _, n in lists), data.row_words
+    words, first = dev.empty(n_rows * width, np.uint32), 0
+    for row, n in lists:
+        own = words[first * width : (first + n) * width]
+        launches.over(route.copy_rows, n * width, 0, n, row, width, data.words, own)
+        first += n
     none = dev.empty(1, data.by_column.dtype)
     return replace(data, words=words, by_column=none, n_rows=n_rows)
 

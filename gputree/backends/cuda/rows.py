@@ -6,20 +6,12 @@ import numpy as np
 
 from gputree.backends.contract import Moves
 from gputree.backends.cuda.launch import Launches, Tiles
-from gputree.backends.cuda.plan import (
-    Groups,
-    Planes,
-    amounts_of,
-    limb_count,
-    magnitude,
-    plan_groups,
-    plan_planes,
-)
+from gputree.backends.cuda.plan import Groups, Planes, plan_groups
 from gputree.backends.row_lists import with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
 from gputree.dtypes import STAY, Array, HostArray
-from gputree.kernels.cuda import histogram, route
+from gputree.kernels.cuda import leaves, route
 from gputree.runs import begins, within
 
 # Turns round the bits of negative numbers, which order the other way.
@@ -64,11 +56,12 @@ class CudaRows:
     tables: CudaTables
     label: Array  # (rows,), one entry for a regression
     limb: Array  # (limbs * rows,), one entry where every row adds 1 only
+    point: Array | None  # (outputs * rows,) targets, where they are no gradients
     order: Array  # (rows,) row numbers, node by node
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one all of whose rows have moved
     half: int = 0  # where the second half of `order` begins, if rows go to and fro between two
-    kept: dict[str, Array] = field(default_factory=dict)  # what was brought when it was first asked
+    kept: dict[str, Array] = field(default_factory=dict)  # what was made when it was first asked
     ends: Tiles | None = None  # the tiles of the rows at all nodes, where they were cut ahead
 
     @property
@@ -78,54 +71,19 @@ class CudaRows:
 
 
 def span_keys(launches: Launches, rows: CudaRows) -> Array:
-    """Integers in the order of the targets, (outputs * rows,), brought when first asked for."""
+    """Integers in the order of the targets, (outputs * rows,), made when first asked for."""
     if "key" not in rows.kept:
-        point = rows.target.point
-        assert point is not None
-        bits = (point + 0.0).view(np.int64)
-        rows.kept["key"] = launches.device.upload(np.where(bits < 0, bits ^ ORDERED, bits))
+        assert rows.point is not None
+        n, point = len(rows.point), rows.point
+        key = launches.device.empty(n, np.int64)
+        launches.over(leaves.order_points, n, n, point, key)
+        rows.kept["key"] = key
     return rows.kept["key"]
 
 
 def ends_of(launches: Launches, rows: CudaRows) -> Tiles:
     """The tiles of the rows at all nodes, each with the number of its node."""
     return rows.ends or launches.cut(rows.start, rows.n_rows)[0]
-
-
-def attached(
-    launches: Launches,
-    data: CudaData,
-    bins: Bins,
-    target: Target,
-    order: HostArray,
-    start: HostArray,
-    n_rows: HostArray,
-) -> CudaRows:
-    """Codes and channels of rows that are listed node by node, all from the host."""
-    amounts = amounts_of(target)
-    largest = [magnitude(amount) for amount in amounts]
-    counts = [limb_count(most) for most in largest]
-    planes = plan_planes(target.channels, target.weight is not None, counts)
-    # A node has some rows of its root, so that its sums fit into 32 bits where those of that do.
-    if max([1, *largest]) * int(n_rows.max(initial=0)) < 2**31:
-        planes = replace(planes, sum_dtype=np.int32)
-    n_classes = target.channels.n_scored if target.label is not None else 0
-    label = np.zeros(1, np.uint8)
-    if target.label is not None:
-        label = target.label.astype(np.uint8 if n_classes <= 256 else np.int32)
-    upload = launches.device.upload
-    return put_together(
-        launches,
-        data,
-        bins,
-        target,
-        planes,
-        upload(label),
-        _limbs(launches, amounts, planes, target.n_rows),
-        upload(order),
-        start,
-        n_rows,
-    )
 
 
 def put_together(
@@ -139,6 +97,7 @@ def put_together(
     order: Array,
     start: HostArray,
     n_rows: HostArray,
+    point: Array | None = None,
 ) -> CudaRows:
     """Rows whose channels are on the device already."""
     groups = plan_groups(bins.n_codes, planes.n_planes, data.code_bits)
@@ -154,18 +113,9 @@ def put_together(
             planes.channel_limbs,
         )
     )
-    return CudaRows(data, bins, target, planes, groups, tables, label, limb, order, start, n_rows)
-
-
-def _limbs(launches: Launches, amounts: list[HostArray], planes: Planes, n_rows: int) -> Array:
-    """Amounts of all rows in limbs, one plane after another."""
-    limb = launches.device.empty(planes.n_limbs * n_rows, np.int32)
-    begin = 0
-    for amount, n in zip(amounts, planes.limb_counts, strict=True):
-        on_device = launches.device.upload(amount)
-        launches.over(histogram.divide, n_rows, begin, n_rows, n, on_device, limb)
-        begin += n
-    return limb
+    return CudaRows(
+        data, bins, target, planes, groups, tables, label, limb, point, order, start, n_rows
+    )
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,22 @@ from gputree.kernels.cuda import (
     binning,
     branches,
     categories,
+    distances,
     draws,
     few_rows,
     gradients,
     grow,
     histogram,
     leaves,
+    parts,
     predict,
     route,
+    samples,
     seen,
     sort,
     split,
 )
-from gputree.kernels.losses import every_loss
+from gputree.kernels.losses import IDENTITY, LOG, LOGIT, LOGITS, every_loss
 
 TUNING = Tuning()
 WARP = 32  # of a device; that of the simulator is smaller
@@ -69,7 +72,7 @@ OTHERS = {
     **dict.fromkeys(
         ("derives", "goes_deeper", "counts_missing", "learns_side", "by_rank", "has_ones"), "b1"
     ),
-    **dict.fromkeys(("is_principal", "is_optimal"), "b1"),
+    **dict.fromkeys(("is_principal", "is_optimal", "is_listed"), "b1"),
     **dict.fromkeys(("least_share", "ridge", "constant", "least_worth"), "f8"),
     **dict.fromkeys(("scale", "share", "farthest"), "f8"),
     **dict.fromkeys(("gradient_scale", "hessian_scale", "divisor"), "f8"),
@@ -116,6 +119,7 @@ def all_cases() -> list[Case]:
         *splits(),
         *groups(),
         *routes(),
+        *sampling(),
         *boosting(),
         *sorting(),
         *codings(),
@@ -225,6 +229,49 @@ def growth() -> Iterator[Case]:
         yield Case(f"copy {kind}", grow.copy, TUNING.threads, arrays={"source": kind, "out": kind})
 
 
+def sampling() -> Iterator[Case]:
+    """Samples of rows, what they add, and how far they are from means."""
+    threads, over_rows = TUNING.threads, TUNING.gradient_threads
+    by_tiles = TUNING.route_threads
+    yield Case("number_rows", samples.number_rows, threads)
+    arrays = {"counts": "i4", "reached": "i8"}
+    yield Case("draw_with_replacement", samples.draw_with_replacement, threads, arrays=arrays)
+    yield Case("mix_numbers", samples.mix_numbers, threads, arrays={"bits": "u8"})
+    arrays = {"counts": "i4", "place": "i4"}
+    yield Case("count_once", samples.count_once, threads, arrays=arrays)
+    arrays = {"counts": "i4", "mark": "u1"}
+    yield Case("mark_drawn", samples.mark_drawn, over_rows, arrays=arrays)
+    for each in ("i8", "f8"):
+        arrays = {"counts": "i4", "each": each, "unit": "i8"}
+        yield Case(f"sum_amounts {each}", samples.sum_amounts, over_rows, arrays=arrays)
+        yield Case(f"take_amounts {each}", samples.take_amounts, threads, arrays=arrays)
+    for label in ("u1", "i4"):
+        arrays = {"counts": "i4", "each": "i8", "label": label}
+        yield Case(f"sum_classes {label}", samples.sum_classes, over_rows, arrays=arrays)
+    arrays = {"counts": "i4", "each": "i8", "unit": "i8", "label": "i4"}
+    yield Case("take_amounts 300 classes", samples.take_amounts, threads, arrays=arrays)
+    for value in ("u1", "i4", "f8"):
+        arrays = {"at": "i4", "value": value, "picked": value}
+        yield Case(f"pick_each {value}", leaves.pick_each, threads, arrays=arrays)
+    for code, label in product(("u1", "u2"), ("u1", "i4")):
+        arrays = {"code": code, "label": label, "first_child": "i8", "share": "f8", "table": "u2"}
+        arrays |= {"weight": "i8", "next_place": "i8", "row_out": "i4", "weight_out": "i8"}
+        yield Case(f"count_parts {code} {label}", parts.count_parts, by_tiles, arrays=arrays)
+        if label == "u1":
+            yield Case(f"move_parts {code}", parts.move_parts, by_tiles, arrays=arrays)
+    arrays = {"ahead": "i8", "order": "i8", "collected": "i8"}
+    yield Case("collect i8", route.collect, by_tiles, arrays=arrays)
+    yield Case("order_points", leaves.order_points, threads)
+    for is_counts in (False, True):
+        arrays = {"unit": "f8", "scale": "f8", "mean": "f8", "point": "f8"}
+        kernels = zip(
+            ("farthest", "add_distances"), distances.make_distances(is_counts), strict=True
+        )
+        for name, kernel in kernels:
+            name = f"{name} {'counts' if is_counts else 'values'}"
+            yield Case(name, kernel, by_tiles, arrays=arrays)
+
+
 def boosting() -> Iterator[Case]:
     threads = TUNING.gradient_threads
     kernels = {
@@ -291,6 +338,8 @@ def codings() -> Iterator[Case]:
 
 def others() -> Iterator[Case]:
     yield Case("divide", histogram.divide, TUNING.threads)
+    arrays = dict.fromkeys(("start", "n_rows", "place"), "i8")
+    yield Case("list_sum_tiles", histogram.list_sum_tiles, TUNING.threads, arrays=arrays)
     for hist in ("i4", "i8"):
         arrays = {"own": hist, "above": hist, "hist": hist}
         yield Case(f"derive {hist}", histogram.derive, TUNING.threads, arrays=arrays)
@@ -303,5 +352,9 @@ def others() -> Iterator[Case]:
         name = f"attribute {value} {'categories' if has_categories else 'thresholds'}"
         kernel = attribution.make_attribute(has_categories, STAY)
         yield Case(name, kernel, TUNING.attribution_threads, arrays={"values": value})
+    for link in (IDENTITY, LOG, LOGIT, LOGITS):
+        kernel = predict.make_linked(link.answer, link.raw is None)
+        yield Case(f"link_sums {link.name}", kernel, TUNING.threads)
+    yield Case("turn_leaves", predict.turn_leaves, TUNING.threads, arrays={"turned": "i8"})
     yield Case("divide_sums", predict.divide_sums, TUNING.threads)
     yield Case("name_largest", predict.name_largest, TUNING.threads, arrays={"label": "f8"})
