@@ -89,7 +89,7 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.data", "gputree.fit", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         *("gputree.sampling", "gputree.progress", "gputree.prediction", "gputree.export.plan"),
-        *("gputree.backends.samples", "gputree.kernels.criteria"),
+        *("gputree.backends.places", "gputree.backends.samples", "gputree.kernels.criteria"),
     },
     "gputree.kinds": {"gputree.boosting", "gputree.ensembles", "gputree.estimators"},
     "gputree.boosting": {
