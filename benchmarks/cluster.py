@@ -200,8 +200,7 @@ def kill_workers(n_kills: int, seed: int) -> None:
         usual = time.perf_counter() - start
         before = sorted(client.run(_resident).values())
         for number in range(n_kills):
-            client.wait_for_workers(3, timeout=DEADLINE)
-            victim = draw.choice(sorted(client.run(os.getpid).values()))
+            victim = draw.choice(_processes(client))
             moment = draw.uniform(0.0, usual)
             timer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
             start = time.perf_counter()
@@ -234,6 +233,16 @@ def kill_workers(n_kills: int, seed: int) -> None:
     print(f"left on the workers (ways to talk, data): {sorted(left.values())}")
     print(f"memory of the workers in MiB: {before} before, {after} after; new processes among them")
     print(f"workers that have outlived their cluster: {len(alive)}")
+
+
+def _processes(client: Any) -> list[int]:
+    """The processes of the workers, when all three of them answer again."""
+    while True:
+        client.wait_for_workers(3, timeout=DEADLINE)
+        found = client.run(os.getpid, on_error="ignore")
+        if len(found) == 3:
+            return sorted(found.values())
+        time.sleep(0.5)
 
 
 def _left(dask_worker: Any) -> tuple[int, int]:
