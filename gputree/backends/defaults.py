@@ -36,6 +36,8 @@ from gputree.backends.contract import (
     Marks,
     Moves,
     Other,
+    Projections,
+    ProjectionSplits,
     Rates,
     RawScores,
     Residuals,
@@ -50,6 +52,7 @@ from gputree.backends.contract import (
 from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.lots import Lots
+from gputree.backends.projections import best_projections
 from gputree.backends.residuals import HostResiduals
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
 from gputree.backends.sums import Sums
@@ -74,7 +77,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = answers_there = False
+    grows_whole = boosts = answers_there = projects = False
     shares_frontiers = True
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
@@ -188,6 +191,17 @@ class Defaults(Core):
 
     def _array_search(self, hist: Hist, search: Search) -> ArraySearch:
         return ArraySearch(self._lib, self._formulas, hist.bins, hist.channels, search)
+
+    def best_projections(
+        self,
+        rows: Rows,
+        nodes: HostArray,
+        key: HostArray,
+        projections: Projections,
+        search: Search,
+        score: HostArray,
+    ) -> ProjectionSplits:
+        return best_projections(self, rows, nodes, key, projections, search, score)
 
     def rate_categories(
         self,

@@ -15,10 +15,10 @@ from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.fit.dataset import Dataset
-from gputree.growth.builder import Grown, Start, grow_from
+from gputree.growth.combining import Combinations, Combining
 from gputree.growth.directions import Sought
 from gputree.growth.oblique import Oblique
-from gputree.growth.rules import Rules
+from gputree.growth.projecting import Projecting, projections_of
 from gputree.kernels.criteria import FOR_CLASSES, Criterion
 from gputree.pruning.error_based import ErrorBased
 from gputree.pruning.task import Method
@@ -33,12 +33,9 @@ class ObliqueTree(TreeEstimator):
     combines_columns = True
     directions: str
     max_terms: int
-    max_projections: int
+    max_projections: int | None
     projection_density: float
     term_cost: float
-
-    # What these trees do not let their users choose.
-    max_features: Any = None
 
     @property
     def tree_(self) -> FamiliarTree:
@@ -56,32 +53,38 @@ class ObliqueTree(TreeEstimator):
             "columns of a combination are known together, or not at all"
         )
 
-    def _sought(self) -> Sought:
+    def _sought(self, n_features: int) -> Sought:
         """Which combinations to look for."""
         parameters.one_of("directions", self.directions, dict.fromkeys(DIRECTIONS))
         parameters.whole("max_terms", self.max_terms, 2)
-        parameters.whole("max_projections", self.max_projections, 1)
+        parameters.whole("max_projections", self.max_projections, 1, or_none=True)
+        n_drawn = parameters.n_drawn(self.max_features, n_features)
         return Sought(
             self.directions,
             int(self.max_terms),
-            int(self.max_projections),
+            n_drawn if self.max_projections is None else int(self.max_projections),
             parameters.positive("projection_density", self.projection_density),
             parameters.real("term_cost", self.term_cost, 0.0),
         )
 
     def _check_ways(self, criterion: Criterion) -> None:
         super()._check_ways(criterion)
-        self._sought()
+        self._sought(1)
 
-    def _grow(
-        self, backend: Backend, dataset: Dataset, target: Target, rules: Rules, budget: int
-    ) -> Grown:
+    def _combinations(self, dataset: Dataset) -> Combinations:
         column = np.flatnonzero(~dataset.bins.is_nominal)
-        values = _numbers(dataset, column)
+        values, sought = _numbers(dataset, column), self._sought(dataset.n_features)
+        if sought.directions == "sparse":
+            is_random = self.splitter == "random"
+            plan = projections_of(dataset.bins, column, values, sought, is_random=is_random)
+            return Combinations(lambda backend, _, budget: Projecting(backend, plan, budget), plan)
         max_bins = int(dataset.bins.n_values.max())
-        oblique = Oblique(backend, values, column, target, self._sought(), max_bins, budget)
-        start = Start.of(backend, dataset.data, dataset.bins, target)
-        return grow_from(backend, start, dataset.bins, rules, budget, oblique=oblique)
+
+        def fitted(backend: Backend, target: Target | None, budget: int) -> Combining:
+            assert target is not None
+            return Oblique(backend, values, column, target, sought, max_bins, budget)
+
+        return Combinations(fitted)
 
     def _check_method(self, method: Method) -> None:
         if isinstance(method, ErrorBased):
@@ -101,7 +104,7 @@ def _numbers(dataset: Dataset, column: HostArray) -> HostArray:
     parts = []
     for table in dataset.parts():
         read = [_values(table.columns[at]) for at in column.tolist()]
-        parts.append(np.stack(read) if read else np.empty((0, table.n_rows)))
+        parts.append(np.stack(read).astype(np.float64) if read else np.empty((0, table.n_rows)))
     return np.concatenate(parts, axis=1)
 
 
@@ -195,13 +198,15 @@ max_features_, backend_, device_
         criterion: str | Criterion = "gini",
         directions: str = "lda",
         max_terms: int = 8,
-        max_projections: int = 32,
+        max_projections: int | None = 32,
         projection_density: float = 3.0,
         term_cost: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        splitter: str = "best",
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
@@ -273,13 +278,15 @@ pruning_report_, max_features_, backend_, device_
         criterion: str | Criterion = "squared_error",
         directions: str = "lda",
         max_terms: int = 8,
-        max_projections: int = 32,
+        max_projections: int | None = 32,
         projection_density: float = 3.0,
         term_cost: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        splitter: str = "best",
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
