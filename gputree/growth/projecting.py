@@ -44,7 +44,7 @@ def projections_of(
 def _spread(bins: Bins, column: int) -> float:
     """How far the outermost bins of a column are apart, which outliers do not change."""
     own = bins.features[column]
-    return float(own.above[-1] - own.below[0]) if len(own.below) else 0.0
+    return float(own.above[-1]) - float(own.below[0]) if len(own.below) else 0.0
 
 
 def _chances(n_columns: int, sought: Sought) -> Iterator[float]:

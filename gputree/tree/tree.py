@@ -155,6 +155,14 @@ class Tree:
         return _read_only(np.unique(self.feature[~self.is_leaf]))
 
     @cached_property
+    def read(self) -> HostArray:
+        """The columns of tables that nodes test, alone or in combinations, ascending."""
+        if self.directions is None:
+            return self.tested
+        alone = self.tested[self.tested < self.directions.n_columns]
+        return _read_only(np.union1d(alone, self.directions.column).astype(np.int64))
+
+    @cached_property
     def on_tested(self) -> "Tree":
         """The same tree on tables that only have the columns that it tests."""
         feature = np.where(self.is_leaf, -1, np.searchsorted(self.tested, self.feature))
