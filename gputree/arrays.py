@@ -34,3 +34,8 @@ def cuda_number(array: Any) -> int | None:
 def is_foreign(array: Any) -> bool:
     """Whether the array belongs to an array-API library other than NumPy."""
     return not array_api_compat.is_numpy_array(array) and array_api_compat.is_array_api_obj(array)
+
+
+def is_collection(table: Any) -> bool:
+    """Whether a table is a collection of Dask, whose rows are not here; nothing is imported."""
+    return hasattr(type(table), "__dask_graph__")

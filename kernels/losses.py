@@ -178,6 +178,32 @@ def gamma(tools):
     return Formulas(gradient_hessian, value)
 
 
+def tweedie(tools):
+    """Deviance of amounts that may be 0, whose logarithm is predicted.
+
+    Their variance is the mean to the power `constant`, which lies between those of `poisson`, 1,
+    and of `gamma`, 2.
+    """
+    mul, smaller, exp, jit = tools.mul, tools.smaller, tools.exp, tools.jit
+
+    @jit
+    def parts(y, raw, constant):
+        falls = smaller(mul(y, exp(mul(1.0 - constant, raw))), LARGEST)
+        return falls, exp(mul(2.0 - constant, raw))
+
+    @jit
+    def gradient_hessian(y, raw, constant):
+        falls, rises = parts(y, raw, constant)
+        return rises - falls, mul(2.0 - constant, rises) + mul(constant - 1.0, falls)
+
+    @jit
+    def value(y, raw, constant):
+        falls, rises = parts(y, raw, constant)
+        return rises / (2.0 - constant) + falls / (constant - 1.0)
+
+    return Formulas(gradient_hessian, value)
+
+
 def logistic(tools):
     """Deviance of two classes; the log-odds of the second are predicted."""
     mul, larger, exp, log, jit = tools.mul, tools.larger, tools.exp, tools.log, tools.jit
@@ -284,23 +310,21 @@ QUANTILE = Loss(
     leaf=lambda residuals, constant: residuals.quantile(constant),
     is_flat=True,
 )
-POISSON = Loss(
-    "poisson",
-    poisson,
-    LOG,
-    at_mean,
-    demand=Demand(
-        lambda y: not (y < 0).any() and y.any(),
-        "non-negative y and sum(y) > 0",
-        "negative values, or is 0 everywhere",
-    ),
+OF_COUNTS = Demand(
+    lambda y: not (y < 0).any() and y.any(),
+    "non-negative y and sum(y) > 0",
+    "negative values, or is 0 everywhere",
 )
+POISSON = Loss("poisson", poisson, LOG, at_mean, demand=OF_COUNTS)
 GAMMA = Loss(
     "gamma",
     gamma,
     LOG,
     at_mean,
     demand=Demand(lambda y: (y > 0).all(), "strictly positive y", "values that are not above 0"),
+)
+TWEEDIE = Loss(
+    "tweedie", tweedie, LOG, at_mean, find_constant=lambda rows: rows.power, demand=OF_COUNTS
 )
 LOGISTIC = Loss("logistic", logistic, LOGIT, at_log_odds)
 EXPONENTIAL = Loss("exponential", exponential_of_short, LOGIT, at_log_odds)
@@ -323,6 +347,7 @@ FOR_VALUES = {
     "quantile": QUANTILE,
     "poisson": POISSON,
     "gamma": GAMMA,
+    "tweedie": TWEEDIE,
 }
 FOR_TWO_CLASSES = {"log_loss": LOGISTIC, "exponential": EXPONENTIAL}
 FOR_CLASSES = {"log_loss": SOFTMAX}

@@ -75,6 +75,12 @@ class Skips:
         self.cache.set(self.PLACE, sorted(self.found))
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than `-n auto` gives, because tests wait for processes and each other's kernels."""
+    return 1 + (yield)
+
+
 def pytest_configure(config):
     thorough.begin(config)
     for marker in thorough.MARKERS:

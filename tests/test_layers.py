@@ -125,6 +125,7 @@ MAY_IMPORT = {
         *("gputree.sampling", "gputree.tree", "gputree.user_score"),
         # What models are shown by, and what kinds of them there are, is asked for when needed.
         *("gputree.kinds", "gputree.plots", "gputree.report"),
+        "gputree.cluster.collections",  # as is who takes tables of Dask
     },
     "gputree.cluster": {
         *FOUNDATION,
@@ -171,8 +172,8 @@ MAY_KNOW = {
     "polars": set(),
     "pyarrow": {"gputree.cli", "gputree.files"},
     "click": {"gputree.cli"},
-    "dask": {"gputree.cluster.dask"},
-    "distributed": {"gputree.cluster.dask"},
+    "dask": {"gputree.cluster.dask", "gputree.cluster.collections"},
+    "distributed": {"gputree.cluster.dask", "gputree.cluster.collections"},
     "mpi4py": {"gputree.cluster.mpi"},
 }
 

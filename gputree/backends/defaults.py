@@ -63,7 +63,7 @@ from gputree.data.bins import Bins
 from gputree.data.gradients import Given, Gradients
 from gputree.data.sparse import dense
 from gputree.data.table import Column, Table, whole_matrix
-from gputree.data.target import Channels, Target, channels_of, class_target
+from gputree.data.target import Channels, Target, channels_of, class_target, weight_target
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Loss
 from gputree.runs import begins, owners, pieces, spread_out
@@ -285,10 +285,7 @@ class Defaults(Core):
         moves: Iterable[Moves],
         step: HostArray,
     ) -> None:
-        channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
-        weight = (~takes_part).astype(SUM)
-        target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
-        rows = self.begin(data, bins, target)
+        rows = self.begin(data, bins, weight_target((~takes_part).astype(SUM)))
         for own in moves:
             rows = self.route(rows, own)
         self.renew(raw_scores, output, rows, step)

@@ -55,10 +55,11 @@ class HostOther:
         start: HostArray,
         y: HostArray,
         weight: HostArray,
+        comm: Comm = ALONE,
     ) -> None:
         """`apply` tells where rows end."""
         self._apply, self._table, self._raw = apply, table, start.copy()
-        self._y, self._weight = y, weight
+        self._y, self._weight, self._comm = y, weight, comm
 
     def add(self, trees: Sequence[Tree]) -> None:
         for output, tree in enumerate(trees):
@@ -68,4 +69,4 @@ class HostOther:
         return self._raw
 
     def mean_loss(self, loss: Loss) -> float:
-        return mean_loss(loss, self._y, self._weight, self._raw)
+        return mean_loss(loss, self._y, self._weight, self._raw, self._comm)

@@ -122,6 +122,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         prints every round. Where the loss is a function, a line tells how far the fit has come.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
+    splits, directions, max_projections, projection_density
+        As in `RandomForestClassifier`, for directions='sparse', on the CPU, without
+        `interaction_cst` and `colsample_bytree`.
 
     Attributes
     ----------
@@ -201,6 +204,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         device: str = "auto",
         backend: str | None = None,
         n_jobs: int | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 
@@ -283,7 +290,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def _groups(self, run: BoostRun) -> HostArray:
         return run.target.astype(np.int64)  # a rare class is watched, and trained on
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
         label = column_or_1d(read_target(y, n_rows, type(self).__name__))
         classes = learned["classes_"]
         number = np.searchsorted(classes, label)

@@ -34,19 +34,22 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         As in `GradientBoostingClassifier`.
     loss : str or function, default='squared_error'
         'squared_error'; 'absolute_error'; 'huber', squared for small residuals and absolute for
-        others; 'quantile'; 'poisson' for counts and 'gamma' for amounts above 0, whose logarithm
-        the trees add up to. A function of y and the predictions so far returns the gradient and the
-        hessian of a loss for each row, and as a third, if it is to be watched by early stopping,
-        the loss itself; trees then start from 0. A loss object of scikit-learn is taken as such a
-        function.
+        others; 'quantile'; 'poisson' for counts, 'gamma' for amounts above 0 and 'tweedie' for
+        amounts of which many are 0, whose logarithm the trees add up to. A function of y and the
+        predictions so far returns the gradient and the hessian of a loss for each row, and as a
+        third, if it is to be watched by early stopping, the loss itself; trees then start from 0. A
+        loss object of scikit-learn is taken as such a function.
     alpha : float, default=0.9
         The quantile, or the share of the residuals around the median that are small for 'huber'.
+    power : float, default=1.5
+        The power of the mean to which the variance is proportional for 'tweedie', between 1, where
+        the loss is that of 'poisson', and 2, where it is that of 'gamma'.
     min_samples_leaf : int, default=1
         The least number of rows in a leaf. More than 1 takes some more time for 'poisson',
-        'gamma', functions and where rows have weights.
+        'gamma', 'tweedie', functions and where rows have weights.
     min_child_weight : float, default=20.0
         The least hessian of the loss in a leaf: its weight, so its number of rows where they have
-        none, but for 'poisson', 'gamma' and functions.
+        none, but for 'poisson', 'gamma', 'tweedie' and functions.
     min_split_gain, min_impurity_decrease
         As in `GradientBoostingClassifier`.
     l2_regularization : float, default=1.0
@@ -68,6 +71,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         What becomes of categories that were not seen at fit, as in `DecisionTreeRegressor`.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeRegressor`.
+    splits, directions, max_projections, projection_density
+        As in `GradientBoostingClassifier`.
 
     Attributes
     ----------
@@ -97,6 +102,7 @@ oob_score_, fit_report_
         *,
         loss: Any = "squared_error",
         alpha: float = 0.9,
+        power: float = 1.5,
         learning_rate: float = 0.1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
@@ -131,11 +137,15 @@ oob_score_, fit_report_
         device: str = "auto",
         backend: str | None = None,
         n_jobs: int | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
-        """What the trees add up to for each row; its exponential for 'poisson' and 'gamma'."""
+        """What the trees add up to for each row; its exponential where that is a logarithm."""
         check_is_fitted(self)
         found = self._there(X) if self._link() is IDENTITY else None
         return like(X, self._answer(self._raw(X)) if found is None else found[:, 0])
@@ -159,6 +169,7 @@ oob_score_, fit_report_
     def _check_parameters(self) -> None:
         super()._check_parameters()
         parameters.open_share("alpha", self.alpha)
+        parameters.between("power", self.power, 1.0, 2.0)
         check_init(self.init, "predict", type(self).__name__)
 
     def _begun(self, init: Any, X: Any, learned: dict[str, Any]) -> HostArray:
@@ -169,8 +180,10 @@ oob_score_, fit_report_
     ) -> tuple[HostArray, HostArray | None, dict[str, Any]]:
         return self._numbers(y, n_rows, "y", comm), weight, {}
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
-        return self._numbers(y, n_rows, "y_val")
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
+        return self._numbers(y, n_rows, "y_val", comm)
 
     def _numbers(self, y: Any, n_rows: int, name: str, comm: Comm = ALONE) -> HostArray:
         target = column_or_1d(
@@ -186,7 +199,7 @@ oob_score_, fit_report_
     def _named(
         self, y: HostArray, weight: HostArray, learned: dict[str, Any], comm: Comm = ALONE
     ) -> Named:
-        return for_numbers(self.loss, y, weight, float(self.alpha), comm)
+        return for_numbers(self.loss, y, weight, float(self.alpha), comm, power=float(self.power))
 
 
 def _extremes(target: HostArray, comm: Comm) -> HostArray:

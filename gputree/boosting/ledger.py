@@ -6,6 +6,7 @@ import numpy as np
 
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.watch import Measure
+from gputree.comm import total
 from gputree.dtypes import HostArray
 from gputree.progress import Progress
 
@@ -52,7 +53,7 @@ class Ledger:
 
     def _loss(self, rows: HostArray, raw: HostArray) -> float:
         """The mean loss of some rows; NaN where there are none."""
-        if not len(rows):
+        if not total(self._rounds.lots.comm, len(rows)):
             return np.nan
         return self._mean(self._rounds.y[rows], self._weight[rows], raw[:, rows])
 

@@ -49,6 +49,7 @@ class Sample:
     alpha: float = 0.5  # the quantile, or the share of Huber's small residuals
     n_outputs: int = 1
     comm: Comm = ALONE  # those who have other rows
+    power: float = 1.5  # of the mean, to which Tweedie's variance is proportional
 
     def mean(self) -> float:
         return average(self.y, self.weight, self.comm)
@@ -74,10 +75,20 @@ class Sample:
 
 
 def for_numbers(
-    name: str, y: HostArray, weight: HostArray, share: float, comm: Comm = ALONE
+    name: str,
+    y: HostArray,
+    weight: HostArray,
+    share: float,
+    comm: Comm = ALONE,
+    *,
+    power: float = 1.5,
 ) -> Named:
-    """The loss of a regression; `share` is the quantile, or that of Huber's small residuals."""
-    return named(FOR_VALUES[name], Sample(y, weight, share, comm=comm))
+    """The loss of a regression.
+
+    `share` is the quantile, or that of Huber's small residuals; `power` is that of Tweedie's
+    variance.
+    """
+    return named(FOR_VALUES[name], Sample(y, weight, share, comm=comm, power=power))
 
 
 def for_classes(n_classes: int, name: str = "log_loss", comm: Comm = ALONE) -> Named:

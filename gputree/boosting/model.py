@@ -13,7 +13,7 @@ from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
-from gputree.boosting.recipe import recipe_of
+from gputree.boosting.recipe import check_splits, recipe_of
 from gputree.boosting.rounds import Objective, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, ranks
 from gputree.boosting.stopping import Stopping, check_other_rows
@@ -23,6 +23,7 @@ from gputree.data.inputs import read_table
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.table import Kind, Table
 from gputree.data.target import whole_weights
+from gputree.data.united import Parts, joined_table
 from gputree.data.weights import brought_near_one, read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run, shown
@@ -33,12 +34,13 @@ from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked
 from gputree.estimators.model_file import read_outputs
+from gputree.estimators.oblique import ObliqueTreeRegressor
 from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import Plan
 from gputree.fit.dataset import read_dataset
 from gputree.fit.fit import Fit
 from gputree.kernels.losses import Link, Loss
-from gputree.prediction import answer_there, sum_leaves
+from gputree.prediction import answer_there, sum_leaves, walk_table
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
@@ -76,6 +78,10 @@ class GradientBoosting(Recursion, Stopping):
     device: str
     backend: str | None
     n_jobs: int | None
+    splits: str
+    directions: str
+    max_projections: int | None
+    projection_density: float
     _start: HostArray
 
     @with_callbacks
@@ -123,8 +129,9 @@ class GradientBoosting(Recursion, Stopping):
         if X_val is not None:
             run.stem._keep_columns(X, run.fit.dataset)
             table = self._read_other(X_val, run.stem)
-            other = self._validation_target(y_val, table.n_rows, run.learned)
-            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val")
+            comm = run.fit.dataset.comm
+            other = self._validation_target(y_val, table.n_rows, run.learned, comm)
+            weight_val = read_weights(sample_weight_val, table.n_rows, "sample_weight_val", comm)
             run.validation = table, other, counted(weight_val, other)
             run.X, run.is_weighted = X_val, sample_weight_val is not None
         return self._run(run, X, callbacks, start)
@@ -158,6 +165,9 @@ class GradientBoosting(Recursion, Stopping):
         twin = copy.copy(self)  # which is not fitted before the end
         for name in ("n_features_in_", "feature_names_in_"):
             twin._set_or_delete(name, stem)
+        if isinstance(X, Parts):
+            tables = [read_table(checked(twin, part), like=stem.schema_) for part in X]
+            return joined_table(tables, stem.schema_)
         return read_table(checked(twin, X), like=stem.schema_)
 
     # What classifiers and regressors fill in.
@@ -168,7 +178,9 @@ class GradientBoosting(Recursion, Stopping):
         """The target as numbers, the weights of the rows, and what is learned of them."""
         raise NotImplementedError
 
-    def _validation_target(self, y: Any, n_rows: int, learned: dict[str, Any]) -> HostArray:
+    def _validation_target(
+        self, y: Any, n_rows: int, learned: dict[str, Any], comm: Comm = ALONE
+    ) -> HostArray:
         """The target of other rows in the same numbers."""
         raise NotImplementedError
 
@@ -255,7 +267,8 @@ class GradientBoosting(Recursion, Stopping):
         backend = self._backend_for(table)
         for at, member in enumerate(self._members):
             output = at % len(self._start)
-            raw[output] += member.tree.value[backend.apply(member.tree, table), 0]
+            leaf = walk_table(backend, member.tree, table, self.missing_).node
+            raw[output] += member.tree.value[leaf, 0]
             if output == len(self._start) - 1:
                 yield raw.copy()
 
@@ -304,23 +317,24 @@ class GradientBoosting(Recursion, Stopping):
     # Steps of a fit.
 
     def _new_stem(self) -> TreeEstimator:
-        return DecisionTreeRegressor(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            min_impurity_decrease=self.min_impurity_decrease,
-            max_features=self.max_features,
-            missing=self.missing,
-            unknown_category=self.unknown_category,
-            min_samples_category=self.min_samples_category,
-            categorical_features=self.categorical_features,
-            max_bins=self.max_bins,
-            histogram_budget=self.histogram_budget,
+        shared = {
+            name: getattr(self, name)
+            for name in (
+                *("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf"),
+                *("min_impurity_decrease", "max_features", "unknown_category"),
+                *("min_samples_category", "categorical_features", "max_bins"),
+                *("histogram_budget", "device", "backend", "n_jobs"),
+            )
+        }
+        if not parameters.are_oblique(self):
+            return DecisionTreeRegressor(missing=self.missing, random_state=0, **shared)
+        return ObliqueTreeRegressor(
+            directions=self.directions,
+            max_projections=self.max_projections,
+            projection_density=self.projection_density,
+            term_cost=0.0,
             random_state=0,
-            device=self.device,
-            backend=self.backend,
-            n_jobs=self.n_jobs,
+            **shared,
         )
 
     def _check_parameters(self) -> None:
@@ -342,6 +356,7 @@ class GradientBoosting(Recursion, Stopping):
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
         unknown = parameters.WAYS["unknown_category"]
         parameters.one_of("unknown_category", self.unknown_category, dict.fromkeys(unknown))
+        check_splits(self)
         if not callable(self.loss):
             refuse_forgotten(self.loss)
             parameters.one_of("loss", self.loss, self.LOSSES)
@@ -397,6 +412,9 @@ class GradientBoosting(Recursion, Stopping):
             inside,
             None if order is None else ranks(order, len(y)),
             dataset.comm,
+            lambda tree: np.concatenate(
+                [walk_table(backend, tree, part, "direction").node for part in dataset.parts()]
+            ),
         )
         watch, look = self._watch(run, rounds, is_held_out, order)
         run.watch = watch

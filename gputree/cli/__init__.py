@@ -1,4 +1,4 @@
-"""The command line, a command a module. `program` is where it starts.
+"""The command line, one module per command. `program` is where it starts.
 
 Modules of commands import nothing heavy until the command runs, so that help is there at once.
 """

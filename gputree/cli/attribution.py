@@ -42,8 +42,8 @@ def shapley(model: Any, X: Any) -> Shapley:
     """The Shapley values of some rows."""
     if not hasattr(model, "shap_values"):
         raise ValueError(
-            f"{a(type(model).__name__)} has no Shapley values: its trees do not add up; use "
-            f"{'another model' if is_ensemble(model) else '--path, or another model'}"
+            f"{a(type(model).__name__)} has no Shapley values: its predictions are not a sum over "
+            f"trees; use {'another model' if is_ensemble(model) else '--path, or another model'}"
         )
     values, expected = np.asarray(model.shap_values(X)), np.atleast_1d(model.expected_value_)
     if values.ndim == 2:
@@ -57,7 +57,7 @@ def _unit(model: Any) -> str:
     if not hasattr(model, "classes_"):
         return "prediction"
     if isinstance(model, AdaBoost):
-        return "score (mean say)"
+        return "score (mean vote)"
     return "score (log odds)" if hasattr(model, "decision_function") else "probability"
 
 

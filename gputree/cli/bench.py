@@ -23,13 +23,17 @@ EXAMPLES = """\
 @documented(EXAMPLES)
 @table_argument
 @target_option
-@click.option("--backends", metavar="NAMES", help="Which ones, with commas between (default: all).")
-@click.option("--max-depth", type=Depth(), default=8, help="Splits above a leaf, or none (8).")
-@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Warm rounds (3).")
+@click.option(
+    "--backends", metavar="NAMES", help="Backends to time, separated by commas (default: all)."
+)
+@click.option("--max-depth", type=Depth(), default=8, help="Maximum depth, or none (default: 8).")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=3, help="Timed runs after the warm-up (3)."
+)
 @encoding_option
-@click.option("--no-peers", is_flag=True, help="Leave scikit-learn's trees out.")
+@click.option("--no-peers", is_flag=True, help="Do not time scikit-learn's trees.")
 def command(**options: Any) -> int:
-    """Time gputree's backends and scikit-learn's trees on a table, by turns."""
+    """Time gputree's backends and scikit-learn's trees on a table, in alternation."""
     output = output_of(options)
 
     from gputree.cli.sources import path_of
@@ -38,7 +42,9 @@ def command(**options: Any) -> int:
 
     path = path_of(options["table"])
     if path is None and options["target"] is not None:
-        raise ValueError(f"--target: the table {options['table']} brings its own; leave it out")
+        raise ValueError(
+            f"--target: the bundled table {options['table']} has its own target; leave it out"
+        )
     with output.waiting(f"reading {options['table']}"):
         table = (
             load_bundled(options["table"])

@@ -114,7 +114,7 @@ def _found(source: Source, name: str, column: Any) -> Told:
     if n_distinct == 1 and not n_missing:
         return Told(name, IGNORED, "it is constant")
     if n_distinct == len(column) >= LEAST_FOR_ID and _may_be_id(name, column, what):
-        return Told(name, IGNORED, "all its values differ, as those of an id do")
+        return Told(name, IGNORED, "all its values differ, as in an id")
     if what == "number":
         return Told(name, NUMBER, "it holds numbers", column)
     if what == "text":
@@ -144,7 +144,7 @@ def _refuse_mixed(source: Source, name: str, column: Any) -> None:
         raise ValueError(
             f"{source.name}: column {name!r} mixes numbers and text: {column[row].as_py()!r:.40} "
             f"{source.place(row)}, beside {count(n_numbers, 'number')}; correct it, or give "
-            f"--category {name}, --number {name} (text is missing then) or --ignore {name}"
+            f"--category {name}, --number {name} (text then counts as missing) or --ignore {name}"
         )
 
 
@@ -169,7 +169,7 @@ def _number(source: Source, name: str, column: Any) -> Told:
     n_lost = int(cells.missing(numbers).sum() - cells.missing(column).sum())
     why = "as --number says"
     if n_lost:
-        why += f"; {count(n_lost, 'cell')} of text taken for missing"
+        why += f"; {count(n_lost, 'cell')} of text treated as missing"
     if n_lost and cells.missing(numbers).all():
         raise ValueError(f"--number {name}: no cell of the column in {source.name} is a number")
     return Told(name, NUMBER, why, numbers)
@@ -185,13 +185,15 @@ def _ordered(source: Source, name: str, categories: list[str]) -> Told:
     try:
         ordered = cells.as_categories(column, declared, ordered=True)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"--ordered {name}: {', '.join(categories)} are not its values") from error
+        raise ValueError(
+            f"--ordered {name}: the column does not hold {', '.join(categories)}"
+        ) from error
     unknown = cells.missing(ordered) & ~cells.missing(column)
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
             f"--ordered {name}: {column[row].as_py()!r:.40} {source.place(row)} of {source.name} "
-            f"is not among {', '.join(categories)}; add it in its place"
+            f"is not among {', '.join(categories)}; add it where it belongs"
         )
     return Told(name, ORDERED, f"as --ordered says: {' < '.join(categories)}", ordered)
 

@@ -8,7 +8,7 @@ import click
 from gputree.cli.options import PATH, documented, output_of
 from gputree.cli.output import Output
 
-FAILED = 1  # the exit status where a device computes something else
+FAILED = 1  # the exit status where a device computes different results
 
 EXAMPLES = """\
   gputree doctor
@@ -31,13 +31,13 @@ def _gpu(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--kit",
     type=PATH,
     metavar="FILE",
-    help="Run all that is to be known of a GPU, up to some hours, and write it to one file.",
+    help="Run every test and measurement of the GPU (up to some hours); write one file.",
 )
 def command(**options: Any) -> int:
     """Show versions and GPUs, test a GPU and time its kernels.
 
-    A machine without a GPU is no failure; one that computes something else is, and the exit status
-    is 1. In JSON, null is what was not measured.
+    A machine without a GPU is not a failure. A GPU that computes different results is one: the exit
+    status is then 1. In JSON, null stands for what was not measured.
     """
     output = output_of(options)
     if options["kit"] is not None:
@@ -45,14 +45,14 @@ def command(**options: Any) -> int:
 
     from gputree.diagnostics.doctor import as_text, diagnose
 
-    with output.waiting("looking around"):
+    with output.waiting("checking this machine"):
         found = diagnose(options["device"])
     output.show(as_text(found), {"command": "doctor", **found})
     return FAILED if found["selftest"] and not found["selftest"]["passed"] else 0
 
 
 def _kit(options: dict[str, Any], output: Output) -> int:
-    """Run every step, tell what became of it, and fail where one did."""
+    """Run every step, show the result of each, and fail where one failed."""
     from gputree.diagnostics import kit
     from gputree.diagnostics.doctor import missing
 

@@ -40,7 +40,7 @@ EXAMPLES = """\
     metavar="N",
     help="Explain this row; 1 is the first. May be repeated.",
 )
-@click.option("--path", "is_path", is_flag=True, help="Tell the path of each --row as a sentence.")
+@click.option("--path", "is_path", is_flag=True, help="Print each --row's path as a sentence.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -54,16 +54,17 @@ EXAMPLES = """\
     type=click.IntRange(min=1),
     default=1000,
     metavar="N",
-    help="The most rows to explain without --row (default: 1000).",
+    help="Maximum number of rows to explain without --row (default: 1000).",
 )
 @encoding_option
-@output_option("Put all Shapley values into a CSV file")
+@output_option("Write all Shapley values to a CSV file")
 def command(**options: Any) -> int:
     """Explain the predictions of a model by Shapley values.
 
-    Without --row, features are put in order by the mean size of what they add to predictions;
-    with it, each row is explained: what is expected, what each feature adds, and the prediction
-    they add up to. --path tells the questions that a single tree, or rules, asked.
+    Without --row, features are ranked by their mean absolute contribution to the predictions. With
+    it, each row is explained: the expected value, the contribution of each feature, and the
+    prediction, which is their sum. --path prints the conditions that the row meets on its way
+    through a single tree or rules.
     """
     output = output_of(options)
 
@@ -94,11 +95,11 @@ def _chosen(options: dict[str, Any], n_rows: int, output: Output) -> list[int]:
     if options["rows"]:
         return [row - 1 for row in options["rows"]]
     if options["is_path"]:
-        raise ValueError("--path tells the path of a row; say which with --row")
+        raise ValueError("--path prints the path of a row; choose it with --row")
     most = options["sample"]
     if n_rows <= most:
         return list(range(n_rows))
-    output.note(f"{most:,} of {n_rows:,} rows are explained, evenly spaced; see --sample")
+    output.note(f"explaining {most:,} of {n_rows:,} rows, evenly spaced; --sample changes how many")
     return [at * n_rows // most for at in range(most)]
 
 
@@ -133,13 +134,13 @@ def _shapley(
 def _by_feature(
     found: "Shapley", names: Any, which: int | None, n_rows: int, top: int
 ) -> tuple[str, dict[str, Any]]:
-    """The features that move predictions most."""
+    """The features that contribute most to predictions."""
     values = abs(found.values) if which is None else abs(found.values[:, :, which : which + 1])
     size = values.mean(axis=(0, 2))
     order = _largest(size, top)
     width = max(len(names[at]) for at in order)
     of_class = f" of {found.outputs[which]}" if which is not None and found.outputs[which] else ""
-    head = f"mean size of what a feature adds to the {found.unit}{of_class}, {count(n_rows, 'row')}"
+    head = f"mean absolute contribution to the {found.unit}{of_class}, {count(n_rows, 'row')}"
     lines = [head, *(f"  {names[at]:<{width}}  {size[at]:.4g}" for at in order)]
     data = {
         "n_rows": n_rows,
@@ -159,7 +160,7 @@ def _by_row(
     which: int | None,
     top: int,
 ) -> tuple[str, dict[str, Any]]:
-    """What made each prediction."""
+    """The contributions that make up each prediction."""
     predicted = [str(label) for label in model.predict(X).tolist()]
     lines: list[str] = []
     data: list[dict[str, Any]] = []
@@ -177,7 +178,7 @@ def _by_row(
         lines += [
             *([""] if lines else []),
             f"row {number}: predicted {predicted[row]}; "
-            f"{what} {total:.4g}, {expected:.4g} expected",
+            f"{what} {total:.4g}, expected value {expected:.4g}",
             *(f"  {names[at]:<{width}}  {values[at]:+.4g}" for at in order),
         ]
         others = float(values.sum() - values[order].sum())
@@ -197,13 +198,13 @@ def _by_row(
 
 
 def _largest(sizes: Any, top: int) -> list[int]:
-    """The features that add most, without those that add nothing, the first one aside."""
+    """The largest contributions; those of zero are left out, but for the first."""
     order = (-sizes).argsort(kind="stable")[:top].tolist()
     return [at for at in order if sizes[at] > 0] or order[:1]
 
 
 def _write(path: Path, found: "Shapley", names: Any, numbers: list[int], which: int | None) -> None:
-    """A line a row, and a column a feature; a class is named where there are several."""
+    """One line per row and one column per feature; classes are named where there are several."""
     import csv
     import io
 

@@ -27,18 +27,18 @@ EXAMPLES = """\
 
 @documented(EXAMPLES)
 @model_argument
-@output_option("Where to put the result", required=True)
+@output_option("Where to save the exported model", required=True)
 @click.option(
     "--format",
     "form",
     metavar="NAME",
-    help=f"The format: {', '.join(FORMATS)} (default: told from FILE).",
+    help=f"The format: {', '.join(FORMATS)} (default: by the suffix of FILE).",
 )
 def command(**options: Any) -> int:
-    """Write a model in another format, told from the name of FILE or by --format.
+    """Write a model in another format, chosen by the suffix of FILE or by --format.
 
-    Each answers as the model does, or is refused with the reason. ONNX and treelite need
-    pip install 'gputree[export]'; the others need nothing.
+    The exported model gives the same predictions; what a format cannot express is refused with the
+    reason. ONNX and treelite need pip install 'gputree[export]'; the other formats need nothing.
     """
     output = output_of(options)
     place, form = options["output"], options["form"]
@@ -51,10 +51,10 @@ def command(**options: Any) -> int:
         raise ValueError(f"--format {form} is unknown{near(form, list(FORMATS))}")
     if form is None and place.suffix.lower() not in FORMATS.values():
         known = ", ".join(f"{suffix} ({name})" for name, suffix in FORMATS.items())
-        raise ValueError(f"--output {place}: its suffix tells no format; use {known}, or --format")
+        raise ValueError(f"--output {place}: the suffix names no format; use {known}, or --format")
     model = load_model(options["model"], output)
     if hasattr(model, "rules_"):
-        raise ValueError(f"{options['model']} holds rules, which no format has; export a tree")
+        raise ValueError(f"{options['model']} holds rules, which no format supports; export a tree")
     with output.waiting("exporting"), writing(place):
         export(model, place, format=form)
     n_bytes = place.stat().st_size

@@ -28,8 +28,8 @@ EXAMPLES = """\
 def command(**options: Any) -> int:
     """Show what a model file or a table holds.
 
-    Of a model: its kind, size, classes, columns and parameters. Of a table: what each column would
-    be taken for in a training, and its values.
+    For a model: its kind, size, classes, columns and parameters. For a table: the values of each
+    column, and how `gputree train` would treat it.
     """
     output = output_of(options)
     name = options["file"]
@@ -44,7 +44,7 @@ def command(**options: Any) -> int:
 
 def _is_model(path: Path) -> bool:
     if not (path.is_file() and os.access(path, os.R_OK)):
-        return False  # the reader of tables tells what is wrong
+        return False  # the reader of tables says what is wrong
     with open(path, "rb") as file:
         return file.read(len(MODEL_MAGIC)) == MODEL_MAGIC
 
@@ -140,7 +140,7 @@ def _of_table(name: str, encoding: str, output: Output) -> tuple[str, dict[str, 
 
 
 def _kind(source: Any, name: str) -> tuple[str, str]:
-    """What a column would be taken for."""
+    """How training would treat a column."""
     from gputree.cli import columns
 
     try:

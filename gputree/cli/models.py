@@ -36,8 +36,8 @@ READABLE_DEPTH = 5  # of a single tree where nothing else is asked for, so that 
 ELSEWHERE = {
     "categorical_features": "--category, --number and --ordered say which columns hold categories",
     "random_state": "--seed sets it",
-    "warm_start": "a command begins anew",
-    "verbose": "progress shows by itself on a terminal",
+    "warm_start": "each command starts a new fit",
+    "verbose": "a terminal shows progress without it",
 }
 
 
@@ -70,7 +70,9 @@ def _new(name: str, task: str) -> Any:
     kind = MODELS[name][task == REGRESSION]
     if kind is None:
         numbers = ", ".join(each for each, kinds in MODELS.items() if kinds[1])
-        raise ValueError(f"--model {name} is for classes only; for numbers choose from {numbers}")
+        raise ValueError(
+            f"--model {name} is a classifier only; for regression choose from {numbers}"
+        )
     return getattr(gputree, kind)()
 
 

@@ -98,7 +98,7 @@ class CountOrShare(ParamType):
         try:
             return float(value)
         except ValueError:
-            self.fail(f"{value!r} is not an integer, or a share of the rows", param, ctx)
+            self.fail(f"{value!r} is neither an integer nor a share of the rows", param, ctx)
 
 
 class Share(ParamType):
@@ -130,17 +130,17 @@ target_option = click.option(
 known_target_option = click.option(
     "--target",
     metavar="NAME",
-    help="The column with the answers (default: the last one, or the only one left).",
+    help="The target column (default: the last one, or the only one that the model does not use).",
 )
 encoding_option = click.option(
-    "--encoding", default="utf-8", metavar="NAME", help="How a text file is encoded."
+    "--encoding", default="utf-8", metavar="NAME", help="The encoding of a text file."
 )
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),
     default=0,
     metavar="N",
-    help="Decides which rows are held out and what is drawn (default: 0).",
+    help="The seed of everything random, such as the held-out rows (default: 0).",
 )
 
 

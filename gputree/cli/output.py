@@ -26,7 +26,7 @@ class Output:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """Tell something beside the results: on stderr, or among the keys of JSON."""
+        """Add a note to the results: on stderr, or among the keys of JSON."""
         self.notes.append(text)
         if not (self.is_quiet or self.is_json):
             say(f"gputree: note: {in_a_line(text)}", sys.stderr)
@@ -115,11 +115,11 @@ def check_place(path: Path, option: str, *inputs: str | Path) -> None:
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{option} {path} is no ordinary file; choose another place")
+        raise ValueError(f"{option} {path} is not a regular file; choose another place")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no folder {path.parent}; create it first")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"{option} {path}: it may not be written; choose another place")
+        raise ValueError(f"{option} {path} cannot be written; choose another place")
     for each in inputs:
         if is_one_file(path, Path(each)):
             raise ValueError(f"{path} is an input of the command; choose another with {option}")
@@ -133,7 +133,7 @@ def is_one_file(one: Path, other: Path) -> bool:
 
 
 class NotWrittenError(OSError):
-    """A result that has no place, told with its name."""
+    """A result that cannot be written, with its name."""
 
 
 @contextmanager

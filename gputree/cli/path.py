@@ -1,4 +1,4 @@
-"""The way of a row through a tree, as a sentence.
+"""The path of a row through a tree, as a sentence.
 
 Knows single trees and rules; must not know what else is printed.
 """
@@ -16,7 +16,7 @@ DECIMALS = 4
 
 
 def sentences(model: Any, X: Any, numbers: list[int]) -> list[str]:
-    """A sentence a row; `numbers` are those that rows are called by."""
+    """One sentence per row; `numbers` are the row numbers to print."""
     if is_ensemble(model):
         raise ValueError(
             f"{a(type(model).__name__)} has many trees and no single path; leave --path out"
@@ -54,7 +54,7 @@ def _sentence(
             step += f" (it is {_value(X, row, feature)})"
         steps.append(step)
         node = parent
-    why = " and ".join(reversed(steps)) or "the tree asks nothing"
+    why = " and ".join(reversed(steps)) or "the tree is a single leaf"
     return f"row {number}: {answers.leaf(leaf, DECIMALS)}, because {why}"
 
 

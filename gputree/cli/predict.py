@@ -33,15 +33,17 @@ EXAMPLES = """\
 @documented(EXAMPLES)
 @model_argument
 @table_argument
-@output_option("Where to put the predictions: .csv, .tsv, .parquet or .arrow (default: printed)")
-@click.option("--proba", is_flag=True, help="Give the probability of each class, too.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="Put a column of TABLE beside them.")
+@output_option("Where to save them, as .csv, .tsv, .parquet or .arrow (default: print them)")
+@click.option("--proba", is_flag=True, help="Add the probability of each class.")
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Copy a column of TABLE to the result."
+)
 @encoding_option
 def command(**options: Any) -> int:
     """Predict the rows of a table with a saved model.
 
-    Columns are found by their names, in any order; others are not used. The result is a table with
-    a column `prediction`, and with --proba a column for each class.
+    Columns are matched by name, in any order; columns that the model does not know are not used.
+    The result is a table with the column `prediction` and, with --proba, one column per class.
     """
     output = output_of(options)
     path: Path | None = options["output"]
@@ -83,7 +85,7 @@ def command(**options: Any) -> int:
 
 def _check_format(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"--output {path}: let its name end in {', '.join(SUFFIXES)}")
+        raise ValueError(f"--output {path}: the name must end in {', '.join(SUFFIXES)}")
 
 
 def _check_kept(model: Any, options: dict[str, Any]) -> None:
@@ -93,7 +95,9 @@ def _check_kept(model: Any, options: dict[str, Any]) -> None:
         results |= {f"P({label})" for label in model.classes_.tolist()}
     for name in options["keep"]:
         if name in results:
-            raise ValueError(f"--keep {name}: a result has this name; rename the column")
+            raise ValueError(
+                f"--keep {name}: a column of the result has this name; rename it in the table"
+            )
 
 
 def _columns(model: Any, known: Any, options: dict[str, Any]) -> dict[str, list[Any]]:

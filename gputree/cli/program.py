@@ -1,4 +1,4 @@
-"""The program `gputree`: its commands, and how each kind of end is told.
+"""The program `gputree`: its commands, and how each kind of ending is reported.
 
 Knows which commands there are and how errors look; must not know what a command does.
 """
@@ -35,7 +35,7 @@ Examples:
   gputree predict measurements.gputree new.csv -o predictions.csv
 
 A saved model is read in Python with gputree.load("measurements.gputree").
-Exit status: 0 done, 1 a device or the memory fails, 2 a mistake, told in a line.
+Exit status: 0 success, 1 a device fails or memory runs out, 2 a mistake, named in one line.
 """
 
 

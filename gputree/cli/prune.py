@@ -1,4 +1,4 @@
-"""`gputree prune`: a smaller tree made of a saved one.
+"""`gputree prune`: prune a saved tree.
 
 Knows models and files; must not know how trees are pruned.
 """
@@ -40,7 +40,7 @@ EXAMPLES = """\
     type=click.Choice(METHODS),
     required=True,
     metavar="NAME",
-    help=f"How to prune: {', '.join(METHODS)}.",
+    help=f"The pruning method: {', '.join(METHODS)}.",
 )
 @set_option("An option of the method, such as alpha=0.01")
 @known_target_option
@@ -49,9 +49,9 @@ EXAMPLES = """\
 def command(**options: Any) -> int:
     """Prune the tree of a saved model and save the smaller one.
 
-    TABLE holds the rows that judge: other rows than those of the training for reduced_error and
-    pre, the rows of the training for cost_complexity and error_based. The other methods need none;
-    with TABLE the scores before and after are shown.
+    TABLE holds the rows that pruning is judged on: rows that were not used in training for
+    reduced_error and pre, the training rows for cost_complexity and error_based. The other methods
+    need no table; if one is given, the scores before and after are shown.
     """
     output = output_of(options)
     place = options["output"] or options["model"].with_name(
@@ -68,8 +68,8 @@ def command(**options: Any) -> int:
     model = load_model(options["model"], output)
     if is_ensemble(model) or not hasattr(model, "prune"):
         raise ValueError(
-            f"{options['model']} holds {a(type(model).__name__)}, and single trees are pruned; "
-            "give `gputree train` --pruning instead"
+            f"{options['model']} holds {a(type(model).__name__)}; only single trees can be pruned "
+            "after training"
         )
     method = method_of(options["method"], **read_settings(options["settings"]))
     pruned, before, after = _pruned(model, method, options, output)
@@ -105,10 +105,9 @@ def _pruned(
     needs = method.needs_now()
     if options["table"] is None:
         if needs != "nothing":
-            which = "the rows of the training" if needs in ("folds", "training") else "other rows"
-            raise ValueError(
-                f"--method {method.name} judges by {which}: give TABLE behind the model"
-            )
+            is_training = needs in ("folds", "training")
+            which = "the training rows" if is_training else "rows that were not used in training"
+            raise ValueError(f"--method {method.name} needs {which}: give TABLE after MODEL")
         return model.prune(method), {}, {}
     target = options["target"]
     known = read_known(model, options["table"], options["encoding"], output, target)

@@ -27,7 +27,7 @@ EXAMPLES = """\
 @known_target_option
 @click.option("--title", help="The title of the page.")
 @encoding_option
-@output_option("Where to put the page (default: MODEL.html)")
+@output_option("Where to save the page (default: MODEL.html)")
 def command(**options: Any) -> int:
     """Write a page about a model: the tree, its scores on a table, its features."""
     output = output_of(options)
@@ -39,7 +39,7 @@ def command(**options: Any) -> int:
     check_result(place, options)
     model = load_model(options["model"], output)
     if hasattr(model, "rules_"):
-        raise ValueError(f"{options['model']} holds rules; a report is of a tree or an ensemble")
+        raise ValueError(f"{options['model']} holds rules; a report shows a tree or an ensemble")
     target = options["target"]
     known = read_known(model, options["table"], options["encoding"], output, target)
     y = known.answers(target)

@@ -1,4 +1,4 @@
-"""The rows of a table as a fitted model wants them: columns by name, values of their kind.
+"""The rows of a table as a fitted model needs them: columns by name, values of their kind.
 
 Knows models and tables; must not know what is done with the rows.
 """
@@ -96,7 +96,7 @@ def known_rows(model: Any, source: Source, output: Output, target: str | None = 
 
 
 def note_unused(known: Known, output: Output, *used: str | None) -> None:
-    """Tell of columns that are not used."""
+    """Note which columns are not used."""
     left = [name for name in known.unused if name not in used]
     if left:
         verb = "is" if len(left) == 1 else "are"
@@ -114,7 +114,7 @@ def _names(
         return list(wanted)
     others = [name for name in source.names if name != target]
     if not hasattr(model, "feature_names_in_") and len(others) == len(wanted):
-        output.note("the model was fitted without names of columns; they are taken in their order")
+        output.note("the model was fitted without column names; columns are taken in order")
         return others
     hint = near(lacking[0], source.names) if len(lacking) == 1 else ""
     raise ValueError(
@@ -154,7 +154,7 @@ def _numbers(source: Source, name: str, column: Any) -> Any:
     if lost.any():
         row = int(np.argmax(lost))
         raise ValueError(
-            f"{source.name}: column {name!r} held numbers in training, and holds "
+            f"{source.name}: column {name!r} held numbers in training, but holds "
             f"{cells.decoded(column)[row].as_py()!r:.40} {source.place(row)}; correct it, or leave "
             "the cell empty"
         )

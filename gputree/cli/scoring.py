@@ -16,7 +16,7 @@ from gputree.cli.models import CLASSIFICATION
 from gputree.cli.output import Output, count
 from gputree.dtypes import HostArray
 
-INTERRUPTED = "the fit was interrupted"  # how an ensemble tells that it has fewer trees
+INTERRUPTED = "the fit was interrupted"  # how an ensemble reports that it has fewer trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Rows:
 
 
 def fit(estimator: Any, rows: Rows, output: Output, what: str) -> Any:
-    """Fit with a line that tells how far it is."""
+    """Fit, with a line of progress."""
     return fit_on(estimator, (rows.X, rows.y, rows.weight), output, what)
 
 
@@ -87,7 +87,7 @@ def divide(rows: Rows, task: str, share: float, seed: int) -> tuple[Rows, Rows |
         random_state=seed,
         stratify=rows.y if by_class else None,
     )
-    how = "the same share of each class" if by_class else "drawn from all rows"
+    how = "stratified by class" if by_class else "drawn at random"
     return rows.take(train), rows.take(test), f"{how}, seed {seed}"
 
 
@@ -155,7 +155,7 @@ def score_text(name: str, value: float) -> str:
 
 
 def score_lines(parts: dict[str, dict[str, float]]) -> list[tuple[str, str]]:
-    """A line a score, with what it was measured on."""
+    """One line per score, with the rows it was measured on."""
     names = next(iter(parts.values()))
     return [
         (name, ", ".join(f"{score_text(name, part[name])} on {on}" for on, part in parts.items()))

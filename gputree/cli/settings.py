@@ -27,7 +27,7 @@ def read_settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]
         name, sign, value = each.partition("=")
         name = name.strip()
         if not (sign and name):
-            raise ValueError(f"{option} {each}: NAME=VALUE is needed, such as max_depth=6")
+            raise ValueError(f"{option} {each}: the form is NAME=VALUE, such as max_depth=6")
         if name in found:
             raise ValueError(f"{option} sets {name} twice; leave one of them out")
         found[name] = read_value(value)

@@ -25,7 +25,7 @@ class Source:
     table: Any  # pyarrow.Table
     path: Path | None = None  # None for a bundled table
     task: str | None = None  # where it is known
-    is_inferred: bool = False  # whether types were told from the cells
+    is_inferred: bool = False  # whether types were inferred from the cells
     file: Any = None  # gputree.files.TableFile
 
     @property
@@ -85,7 +85,7 @@ def _file(path: Path, encoding: str) -> Source:
 
 
 def is_inferred(path: Path) -> bool:
-    """Whether the types of the columns are told from the cells."""
+    """Whether the types of the columns are inferred from the cells."""
     from gputree.files.formats import format_of
 
     return path.is_file() and format_of(path).format in INFERRED

@@ -21,7 +21,7 @@ from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
 
 CHUNK_BYTES = 2**25
 KINDS = {"numeric": columns.NUMBER, "ordinal": columns.ORDERED}
-# Parameters that decide how the file is cut and coded.
+# Parameters that decide how the columns of the file are binned.
 OF_DATASET = ("max_bins", "device", "backend", "n_jobs")
 
 
@@ -116,7 +116,9 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
             found.append(columns.Told(name, columns.CATEGORY, "as --category says"))
         elif name in wishes.number:
             if kind != "numeric":
-                raise ValueError(f"--number {name}: with --stream a column of text stays one")
+                raise ValueError(
+                    f"--number {name}: with --stream, a text column cannot be read as numbers"
+                )
             found.append(columns.Told(name, columns.NUMBER, "as --number says"))
         elif kind == "other":
             found.append(columns.Told(name, columns.IGNORED, "it holds times or other types"))
@@ -157,7 +159,7 @@ def _task(target: str, y: Any, asked: str | None) -> tuple[str, str]:
 
 
 def _refuse_mixed(source: Source, data: Any, wished: Sequence[str]) -> None:
-    """The same as for a whole table, told from the distinct values of a column."""
+    """The same as for a whole table, inferred from the distinct values of a column."""
     if not source.is_inferred:
         return
     for name, categories in zip(data.schema.names, data.schema.categories, strict=True):
@@ -177,10 +179,10 @@ def _refuse_mixed(source: Source, data: Any, wished: Sequence[str]) -> None:
 
 
 def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
-    """Too late to leave a column out, but not to tell of it."""
+    """Too late to leave a column out, but not to point it out."""
     for name, categories in zip(data.schema.names, data.schema.categories, strict=True):
         if categories is not None and len(categories) == data.n_rows:
-            output.note(f"all values of {name} differ, as those of an id do; see --ignore")
+            output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
 def _scores(

@@ -1,4 +1,4 @@
-"""What a training is told as: text for people, data for machines.
+"""The summary of a training: text for people, data for machines.
 
 Knows what was done; must not do any of it.
 """
@@ -157,7 +157,7 @@ def report_of(model: Any) -> Any:
 
 
 def model_text(model: Any, rows: Rows | None) -> str:
-    """A tree or rules as text; of an ensemble the features that count most."""
+    """A tree or rules as text; for an ensemble the most important features."""
     if is_ensemble(model):
         return importances_text(model)
     tree = (model.estimator_ if hasattr(model, "rules_") else model).nodes_
@@ -166,7 +166,7 @@ def model_text(model: Any, rows: Rows | None) -> str:
 
 
 def importances_text(model: Any) -> str:
-    """The features of an ensemble that count most."""
+    """The most important features of an ensemble."""
     names, shares = model.schema_.names, importances(model)
     order = np.argsort(-shares, kind="stable")[:MOST_FEATURES]
     width = max(len(names[at]) for at in order)
@@ -176,7 +176,7 @@ def importances_text(model: Any) -> str:
 
 
 def importances(model: Any) -> HostArray:
-    """The share of each feature in what the splits of a model gain."""
+    """The share of each feature in the total gain of a model's splits."""
     if hasattr(model, "feature_importances_"):
         return np.asarray(model.feature_importances_)
     each = [member.feature_importances_ for member in model.estimators_]

@@ -53,12 +53,12 @@ EXAMPLES = """\
     help=f"What to fit: {', '.join(MODELS)} (default: tree).",
 )
 @set_option("A parameter of the estimator, its value as in Python")
-@click.option("--task", type=click.Choice(TASKS), help="What kind of target it is.")
+@click.option("--task", type=click.Choice(TASKS), help="The task (default: by the target).")
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out.")
-@click.option("--category", multiple=True, metavar="COLUMN", help="Take a column for categories.")
-@click.option("--number", multiple=True, metavar="COLUMN", help="Take a column for numbers.")
-@click.option("--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Categories in their order.")
-@click.option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
+@click.option("--category", multiple=True, metavar="COLUMN", help="Treat a column as categories.")
+@click.option("--number", multiple=True, metavar="COLUMN", help="Treat a column as numbers.")
+@click.option("--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Ordered categories.")
+@click.option("--weight", metavar="COLUMN", help="The column with the sample weights.")
 @click.option(
     "--test-share",
     type=Share(),
@@ -71,17 +71,22 @@ EXAMPLES = """\
     help="Score by cross-validation instead; the model is then fitted on all rows.",
 )
 @seed_option
-@click.option("--criterion", metavar="NAME", help="What splits are chosen by.")
-@click.option("--max-depth", type=Depth(), help="The most splits above a leaf, or none.")
-@click.option("--min-samples-leaf", type=CountOrShare(), help="The fewest rows in a leaf.")
-@click.option("--max-bins", type=int, metavar="N", help="The most bins of a feature.")
+@click.option("--criterion", metavar="NAME", help="The split criterion.")
+@click.option("--max-depth", type=Depth(), help="Maximum depth of a tree, or none.")
+@click.option("--min-samples-leaf", type=CountOrShare(), help="Minimum rows in a leaf.")
+@click.option("--max-bins", type=int, metavar="N", help="Maximum bins per feature.")
 @click.option("--n-estimators", type=int, metavar="N", help="The number of trees.")
-@click.option("--learning-rate", type=float, metavar="R", help="What each tree counts.")
-@click.option("--pruning", metavar="METHOD", help="How to prune the tree.")
+@click.option(
+    "--learning-rate",
+    type=float,
+    metavar="R",
+    help="The factor that shrinks the contribution of each tree.",
+)
+@click.option("--pruning", metavar="METHOD", help="The pruning method.")
 @click.option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:N (default: auto).")
 @click.option("--backend", metavar="NAME", help="numpy, numba, cuda, cupy or torch.")
 @click.option("--n-jobs", type=int, metavar="N", help="The number of threads.")
-@click.option("--stream", is_flag=True, help="Read in chunks a file that memory cannot hold.")
+@click.option("--stream", is_flag=True, help="Read a file larger than memory in chunks.")
 @encoding_option
 @output_option("Where to save the model (default: TABLE.gputree in the current folder)")
 @click.option(
@@ -95,7 +100,7 @@ def command(**options: Any) -> int:
 
     TABLE is a bundled table (iris, wine, breast_cancer, digits, diabetes) or a file: CSV, TSV,
     Parquet, Arrow or ARFF, also compressed with gzip. Empty cells, NA, NaN and ? are missing.
-    ./iris is a file of that name. What each column is taken for is shown, and can be overridden.
+    ./iris is a file of that name. The output shows how each column is treated; options change it.
     """
     output = output_of(options)
     model_path, report_path = _places(options)  # before the work: a fit may take long
@@ -125,7 +130,7 @@ def _save(model: Any, model_path: Path, text: str, report_path: Path) -> None:
 def _check(options: dict[str, Any]) -> None:
     """Refuse options that do not go together."""
     if options["folds"] is not None and options["test_share"] is not None:
-        raise ValueError("--folds and --test-share both score; give one of them")
+        raise ValueError("--folds and --test-share are two ways to score; give one of them")
     if options["folds"] is not None:
         options["test_share"] = 0.0
     elif options["test_share"] is None and not options["stream"]:
@@ -143,7 +148,9 @@ def wanted(options: dict[str, Any]) -> Any:
     settings = read_settings(options["settings"])
     for name in given:
         if name in settings:
-            raise ValueError(f"--{name.replace('_', '-')} and --set {name} say the same; give one")
+            raise ValueError(
+                f"--{name.replace('_', '-')} and --set {name} set the same thing; give one"
+            )
     return Wanted(options["model"], {"random_state": options["seed"], **given}, settings)
 
 

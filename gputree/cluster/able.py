@@ -3,6 +3,7 @@
 from typing import Any
 
 from gputree.boosting.model import GradientBoosting
+from gputree.ensembles.adaboost_rounds import AdaBoost
 from gputree.ensembles.averaging import Averaging
 from gputree.estimators.base import TreeEstimator
 from gputree.pruning.methods import method_of
@@ -17,8 +18,13 @@ def check_able(estimator: Any) -> None:
         problem = _of_forest(estimator) or _of_tree(estimator._new_stem())
     elif isinstance(estimator, GradientBoosting):
         problem = _of_boosting(estimator)
+    elif isinstance(estimator, AdaBoost):
+        problem = _of_tree(estimator._new_stem())
     else:
-        problem = "it cannot be fitted on a cluster yet; fit it on one machine, or another model"
+        problem = (
+            "it looks at all rows at once, which are spread here; fit it on one machine, or a tree "
+            "here, and use its to_rules() and prune(...)"
+        )
     if problem:
         raise ValueError(f"{name}: {problem}")
 
@@ -44,8 +50,8 @@ def _of_tree(tree: TreeEstimator) -> str:
 
 
 def _of_forest(forest: Averaging) -> str:
-    if forest.oob_score:
-        return "oob_score looks at rows one by one; set it to False, and score other rows"
+    if callable(forest.oob_score):
+        return "a function for oob_score is given all rows, which are spread here; use True"
     if getattr(forest, "keep_targets", False):
         return "keep_targets keeps every row, and they are spread here; set it to False"
     return ""
@@ -53,6 +59,8 @@ def _of_forest(forest: Averaging) -> str:
 
 def _of_boosting(model: GradientBoosting) -> str:
     loss = model.loss
+    if model.splits != "axis":
+        return _of_tree(model._new_stem())
     if callable(loss):
         return "a function for a loss may look at all rows, which are spread here; name a loss"
     if loss in model.LOSSES and model.LOSSES[loss].leaf is not None:
@@ -62,10 +70,6 @@ def _of_boosting(model: GradientBoosting) -> str:
         )
     if model.init is not None and not isinstance(model.init, str):
         return "init is fitted on rows, which are spread here; use init=None or 'zero'"
-    if model.oob_score:
-        return "oob_score looks at rows one by one; set it to False, or use early_stopping=True"
     if not model._watches_loss():
         return f"scoring={model.scoring!r} is given all rows, which are spread here; use 'loss'"
-    if model.min_impurity_decrease:
-        return "min_impurity_decrease needs the exact weight of all rows; use min_split_gain"
     return ""

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Hist, RawScores, Rows, Values, Watched
+from gputree.backends.contract import Backend, Hist, Other, RawScores, Rows, Values, Watched
 from gputree.backends.defaults import Defaults
 from gputree.backends.sums import Sums
-from gputree.backends.watched import HostWatched
+from gputree.backends.watched import HostOther, HostWatched
 from gputree.comm import ALONE, Comm, largest, smallest, total
 from gputree.data.cuts import distinct
 from gputree.data.gradients import Given, Gradients
 from gputree.data.number_line import Buckets
+from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.kernels.buckets import BUCKETS, PAGE
 from gputree.kernels.losses import Loss
@@ -124,6 +125,9 @@ class ClusterBackend(Defaults):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         return HostWatched(partial(self.read_raw_scores, raw_scores), row, y, weight, self._comm)
+
+    def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
+        return HostOther(self.apply, table, start, y, weight, self._comm)
 
     @property
     def compile_seconds(self) -> float:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 from dask import delayed
 from dask.base import is_dask_collection
 from distributed import Client, Future, Worker, get_worker, secede, wait
@@ -179,6 +180,23 @@ def partitions(collection: Any) -> list[Any]:
         collection = collection.rechunk({1: -1})
     found = collection.to_delayed()
     return list(found.ravel() if hasattr(found, "ravel") else found)
+
+
+def alike(collection: Any, X: Any, name: str) -> Any:
+    """A collection in partitions like those of X, where both tell where theirs end."""
+    if collection is X:
+        return X
+    if not is_dask_collection(collection):
+        raise TypeError(
+            f"{name} is a {type(collection).__name__} in memory, and X a collection of Dask; give "
+            f"{name} as one, too: a column of X's frame, or dask.array.from_array"
+        )
+    ends, own = (getattr(each, "chunks", ((np.nan,),))[0] for each in (X, collection))
+    if sum(ends) == sum(own) and ends != own:  # neither holds where lengths are not known
+        return collection.rechunk({0: ends})
+    if getattr(X, "known_divisions", False) and getattr(collection, "known_divisions", False):
+        return collection.repartition(divisions=X.divisions)
+    return collection
 
 
 def _is_lazy(table: Any) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from gputree.boosting.model import GradientBoosting
 from gputree.cluster.able import check_able
 from gputree.cluster.comm import LONGEST_WAIT, Ranks, run_rank
-from gputree.cluster.rows import RankDataset
+from gputree.cluster.rows import RankDataset, is_watched, other_rows
 from gputree.cluster.threads import run_ranks
 from gputree.comm import Comm
 from gputree.errors import ClusterError
@@ -22,6 +23,7 @@ def fit(
     estimator: Any,
     parts: Sequence[Sequence[Any]],
     *,
+    validation: Sequence[Sequence[Any]] | None = None,
     client: Any = None,
     comm: Any = None,
     timeout: float = LONGEST_WAIT,
@@ -37,6 +39,9 @@ def fit(
         Table and target of each part, and the weights of its rows, if they have any. Parts may be
         empty, and rows may be spread over them in any way. `parts_of` makes them of collections of
         Dask.
+    validation : sequence of tuples, optional
+        Parts of other rows, by which boosting watches the loss: `X_val`, `y_val` and
+        `sample_weight_val` of its `fit`.
     client : distributed.Client, optional
         Fit on the workers of its cluster: each worker that has parts gets one task. Tables that
         are not there yet are sent.
@@ -66,9 +71,12 @@ def fit(
         from gputree.cluster.mpi import MpiLink
 
         # A seed that nobody has chosen is that of the first process.
-        task = partial(fit_rank, comm.bcast(prepared(estimator)))
-        return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, parts))
-    task = partial(fit_rank, prepared(estimator))
+        ready, watches = comm.bcast((prepared(estimator, validation), validation is not None))
+        task = partial(fit_rank, ready, watches=watches)
+        every = [*parts, *_watched(validation)]
+        return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, every))
+    task = partial(fit_rank, prepared(estimator, validation), watches=validation is not None)
+    parts = [*parts, *_watched(validation)]
     if client is not None:
         from gputree.cluster.dask import run_on_workers
 
@@ -95,19 +103,33 @@ def parts_of(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, ...]]
     list of tuples
         Of lazy parts, which the workers compute.
     """
-    from gputree.cluster.dask import partitions
+    from gputree.cluster.dask import alike, partitions
 
-    given = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
-    found = {name: partitions(each) for name, each in given.items()}
+    given = {"X": X, "y": y}
+    if not np.isscalar(sample_weight) and sample_weight is not None:
+        given["sample_weight"] = sample_weight
+    found = {name: partitions(alike(each, X, name)) for name, each in given.items()}
+    if np.isscalar(sample_weight):  # one for all rows
+        found["sample_weight"] = [sample_weight] * len(found["X"])
     numbers = {name: len(each) for name, each in found.items()}
     if len(set(numbers.values())) > 1:
         raise ValueError(f"partitions differ in number: {numbers}; repartition or rechunk alike")
     return list(zip(*found.values(), strict=True))
 
 
-def prepared(estimator: Any) -> Any:
+def _watched(validation: Sequence[Sequence[Any]] | None) -> list[tuple[Any, ...]]:
+    """Parts that no tree sees, marked as such."""
+    return [(X, y, rest[0] if rest else None, True) for X, y, *rest in validation or ()]
+
+
+def prepared(estimator: Any, validation: Any = None) -> Any:
     """A copy that every rank fits alike."""
     check_able(estimator)
+    if validation is not None and not isinstance(estimator, GradientBoosting):
+        raise ValueError(
+            f"{type(estimator).__name__}: validation rows are watched by gradient boosting; leave "
+            "them out"
+        )
     ready = copy.copy(estimator)
     random_state = getattr(estimator, "random_state", 0)
     if not parameters.is_whole(random_state):
@@ -115,7 +137,9 @@ def prepared(estimator: Any) -> Any:
     return ready
 
 
-def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
+def fit_rank(
+    estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]], *, watches: bool = False
+) -> Any:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
     own_version = import_module("gputree").__version__
     versions = f"gputree {own_version} and numpy {np.__version__}"
@@ -128,7 +152,8 @@ def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
     own = copy.copy(estimator)
     if hasattr(own, "verbose"):
         own.verbose = 0
-    own.fit(RankDataset(comm, own, parts))
+    others = other_rows([part for part in parts if is_watched(part)], comm) if watches else {}
+    own.fit(RankDataset(comm, own, [part for part in parts if not is_watched(part)]), **others)
     if getattr(own, "_draws", None) is not None:
         del own._draws  # which rows of this rank the trees have seen: a part is of no use
     # Ranks that went separate ways are told of, whatever the reason.

@@ -19,7 +19,7 @@ from gputree.cluster.backend import ClusterBackend
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
-from gputree.data.united import Columns, joined_table
+from gputree.data.united import Columns, Parts, joined_table
 from gputree.data.weights import read_weights
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
 from gputree.estimators.targets import read_labels
@@ -61,6 +61,23 @@ class RankDataset(Dataset):
         self._code(table, columns.schema, choice, how.max_bins)
 
 
+def is_watched(part: Sequence[Any]) -> bool:
+    """Whether no tree sees the rows of a part: table, target, weights, True."""
+    return len(part) > 3
+
+
+def other_rows(parts: Sequence[Sequence[Any]], comm: Comm) -> dict[str, Any]:
+    """What `fit` takes of the rows here that no tree sees; in parts, as they may be empty."""
+    parts = [part[:3] for part in parts if _n_rows(part[0])]
+    target = [to_numpy(y) for _, y, *_ in parts]
+    weight = _weights(comm, parts, sum(_n_rows(X) for X, *_ in parts), "sample_weight_val")
+    return {
+        "X_val": Parts(X for X, *_ in parts),
+        "y_val": np.concatenate(target) if target else np.empty(0),
+        "sample_weight_val": weight,
+    }
+
+
 def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
@@ -76,7 +93,9 @@ def _agreed(comm: Comm, own: Sequence[Columns]) -> Columns:
     return columns
 
 
-def _weights(comm: Comm, parts: Sequence[Sequence[Any]], n_rows: int) -> HostArray | None:
+def _weights(
+    comm: Comm, parts: Sequence[Sequence[Any]], n_rows: int, name: str = "sample_weight"
+) -> HostArray | None:
     """The weights of the rows here; None where no rank has any."""
     given = [part[2] if len(part) > 2 else None for part in parts]
     n_without = sum(each is None for each in given)
@@ -85,10 +104,10 @@ def _weights(comm: Comm, parts: Sequence[Sequence[Any]], n_rows: int) -> HostArr
         return None
     if all_without:
         raise ValueError(
-            f"{all_without} of {n_parts} parts have no sample_weight; give it with all, or none"
+            f"{all_without} of {n_parts} parts have no {name}; give it with all, or none"
         )
     some = [np.broadcast_to(to_numpy(w), (_n_rows(X),)) for X, _, w in parts]
-    return read_weights(np.concatenate([np.empty(0), *some]), n_rows, comm=comm)
+    return read_weights(np.concatenate([np.empty(0), *some]), n_rows, name, comm)
 
 
 def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from gputree.arrays import is_collection
 from gputree.data.cells import Cells, Values, host_cells, real_dtype
 from gputree.data.frames import Source, open_frame
 from gputree.data.kinds import (
@@ -66,12 +67,22 @@ def read_table(
         check_shape(frame.n_rows, len(frame.names), like)
         flags = _flags(categorical_features, like, frame.names, is_named=True)
         return _read_columns(frame, flags, like)
+    refuse_collection(X)
     X = _opened(X)
     if issparse(X):
         return _read_sparse(X, categorical_features, like)
     if _is_device_array(X):
         return _read_device_array(X, categorical_features, like)
     return _read_host_array(X, categorical_features, like)
+
+
+def refuse_collection(X: Any) -> None:
+    """Raise for a table of Dask, whose rows are not here."""
+    if is_collection(X):
+        raise TypeError(
+            f"X is a {type(X).__name__} of Dask, and this needs a table in memory: give "
+            "X.compute(), or apply it to each partition by map_partitions or map_blocks"
+        )
 
 
 def _is_plain(X: Any) -> bool:

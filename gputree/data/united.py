@@ -19,6 +19,10 @@ from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import CATEGORY_NUMBER, HostArray
 
 
+class Parts(list[Any]):
+    """Tables of the same columns, as users give them, whose rows belong to one table."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """What is known of the columns of some parts."""

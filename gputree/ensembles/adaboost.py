@@ -15,6 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import to_numpy
+from gputree.comm import largest
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.adaboost_rounds import AdaBoost
 from gputree.ensembles.base import Run
@@ -396,8 +397,9 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
     def _loss(self, run: Run, found: HostArray) -> HostArray:
         loss = np.abs(found - run.growing.answers)[:, 0]
         loss[~run.growing.counts] = 0.0  # rows without weight do not set the scale
-        if loss.any():
-            loss = loss / loss.max()
+        most = float(largest(run.fit.dataset.comm, loss.max(initial=0.0)))
+        if most > 0.0:
+            loss = loss / most
         if self.loss == "square":
             return loss * loss
         return -np.expm1(-loss) if self.loss == "exponential" else loss

@@ -1,6 +1,5 @@
 """The rounds of AdaBoost, which classes and numbers share: trees, errors, weights of rows."""
 
-import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +9,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from gputree import sampling
+from gputree.comm import total
+from gputree.data.exact import exact_sum
 from gputree.data.target import Target, whole_weights
 from gputree.dtypes import Array, HostArray
 from gputree.ensembles.base import Ensemble, Run
@@ -35,10 +36,10 @@ class AdaBoost(Ensemble):
     def feature_importances_(self) -> HostArray:
         """The mean over all trees, by their weights, of each feature's share in what was gained."""
         check_is_fitted(self)
-        total = np.zeros(self.n_features_in_)
+        gained = np.zeros(self.n_features_in_)
         for member, weight in zip(self._members, self.estimator_weights_, strict=True):
-            total += weight * member.importances(self.n_features_in_)
-        return total / total.sum() if total.sum() > 0 else total
+            gained += weight * member.importances(self.n_features_in_)
+        return gained / gained.sum() if gained.sum() > 0 else gained
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """The score of the first one, two, ... trees: accuracy, or R².
@@ -91,7 +92,7 @@ class AdaBoost(Ensemble):
         """Weights are shares of their sum, which is rounded once and in no particular order."""
         growing, stem = run.growing, run.stem
         method = method_for(stem, "set pruning=None and max_depth")
-        given = growing.weight
+        given, comm = growing.weight, growing.dataset.comm
         weight = np.ones(growing.dataset.n_rows) if given is None else given.copy()
         counts = weight > 0
         order = content_order(growing) if self.resample else None
@@ -99,7 +100,7 @@ class AdaBoost(Ensemble):
         errors: list[float] = []
         run.learned |= {"estimator_weights_": weights, "estimator_errors_": errors}
         for tree in range(self.n_estimators):
-            weight = weight / math.fsum(weight)
+            weight = weight / exact_sum(weight, comm)
             weight[counts] = np.maximum(weight[counts], LEAST_WEIGHT)
             target = self._target_of(run, weight, order, tree)
             seed = sampling.tree_seed(run.seed, tree)
@@ -109,7 +110,7 @@ class AdaBoost(Ensemble):
                 member = pruned(member, method, stem, growing, target)
             found = answers_in_parts(stem, member, growing.dataset)
             loss = self._loss(run, found)
-            error = math.fsum(weight * loss) / math.fsum(weight)
+            error = exact_sum(weight * loss, comm) / exact_sum(weight, comm)
             if error <= 0.0:
                 weights.append(1.0)
                 errors.append(0.0)
@@ -126,7 +127,7 @@ class AdaBoost(Ensemble):
             errors.append(error)
             yield member, error
             weight = self._next_weights(weight, loss, error, run)
-            if not np.isfinite(weight).all():
+            if total(comm, np.count_nonzero(~np.isfinite(weight))):
                 warnings.warn(
                     f"Sample weights have reached infinite values after {tree + 1} trees, and "
                     f"boosting ends; use a smaller value than learning_rate={self.learning_rate!r}",
@@ -144,7 +145,7 @@ class AdaBoost(Ensemble):
         growing = run.growing
         if order is None:
             return growing.weighed(weight)
-        whole, _ = whole_weights(weight)
+        whole, _ = whole_weights(weight, growing.dataset.comm)
         own = None if whole is None else order.all_of(whole[order.row])
         n = n_samples(None, growing.target, order.n, replaces=True)
         counts = Draws(run.seed, n, True, order, own, len(weight)).counts(tree)
@@ -168,8 +169,8 @@ class AdaBoost(Ensemble):
                 raise ModelFileError(f"array {name!r} does not fit the trees")
             setattr(self, f"{name}_", array)
         with np.errstate(over="ignore"):
-            total = self.estimator_weights_.sum()
-        if not np.isfinite(total) or (self.estimator_errors_ > 1).any():
+            held = self.estimator_weights_.sum()
+        if not np.isfinite(held) or (self.estimator_errors_ > 1).any():
             raise ModelFileError("the weights or errors of the trees cannot be those of a fit")
-        if hasattr(self, "classes_") and not total > 0:
+        if hasattr(self, "classes_") and not held > 0:
             raise ModelFileError("no tree has a say")

@@ -224,6 +224,14 @@ class Averaging(Ensemble):
             raise AttributeError(f"{name} is there after a fit with oob_score=True")
         return oob
 
+    def _known_oob_rows(self, name: str) -> HostArray:
+        mean = self._known_oob(name).mean
+        if mean is None:
+            raise AttributeError(
+                f"{name} is an array of all rows, which several ranks had; predict other rows"
+            )
+        return mean
+
     def _plan(self) -> Plan:
         check_is_fitted(self)
         values = tuple(values_of(self._stem, member.tree) for member in self._members)
@@ -270,7 +278,7 @@ class AveragingClassifier(ClassifierMixin, Averaging):
     @property
     def oob_decision_function_(self) -> HostArray:
         """The mean class shares of each row in trees that have not seen it; NaN without any."""
-        return self._known_oob("oob_decision_function_").mean
+        return self._known_oob_rows("oob_decision_function_")
 
     def predict(self, X: Any) -> Array:
         """The class of the largest mean share; the first in `classes_` if several have it."""
@@ -306,7 +314,7 @@ class AveragingRegressor(RegressorMixin, Averaging):
     @property
     def oob_prediction_(self) -> HostArray:
         """The mean of the trees that have not seen each row; NaN without any."""
-        mean = self._known_oob("oob_prediction_").mean
+        mean = self._known_oob_rows("oob_prediction_")
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
     def predict(self, X: Any) -> Array:

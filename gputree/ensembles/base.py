@@ -26,6 +26,7 @@ from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
+from gputree.estimators.partitioned import Partitioned
 from gputree.estimators.reported import Reported
 from gputree.fit.dataset import Dataset
 from gputree.fit.fit import Fit
@@ -60,7 +61,7 @@ class Run:
         return self.kept + self.members
 
 
-class Ensemble(CallbackSupportMixin, Explainable, Exportable, Reported):
+class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Reported):
     """Many trees on one table."""
 
     # Parameters that cannot change a model, so they are no part of it.

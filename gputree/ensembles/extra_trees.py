@@ -119,6 +119,8 @@ class ExtraTreesRegressor(ForestRegressor):
         As in `RandomForestRegressor`; a split that is drawn against a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestRegressor`.
+    splits, directions, max_projections, projection_density
+        As in `ExtraTreesClassifier`.
 
     Attributes
     ----------

@@ -185,7 +185,8 @@ class RandomForestClassifier(ForestClassifier):
         Where weighted sums come from, as in `ObliqueTreeClassifier`; 'sparse' ones are random and
         quick. For splits='oblique', as are the next two.
     max_projections : int or None, default=None
-        How many random sums a node tries beside its columns; None: as many as `max_features` says.
+        How many random sums a node tries beside its columns; None: four times as many as
+        `max_features` says, but no more than there are columns.
     projection_density : float, default=3.0
         How many columns a random sum has on average, two at least.
 

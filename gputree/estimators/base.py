@@ -16,7 +16,7 @@ from gputree.arrays import cuda_number, is_foreign
 from gputree.backends.contract import Backend
 from gputree.backends.registry import choose
 from gputree.comm import Comm, total
-from gputree.data.inputs import read_table
+from gputree.data.inputs import read_table, refuse_collection
 from gputree.data.table import Kind, Table
 from gputree.data.target import Channels, Target
 from gputree.dtypes import STAY, Array, HostArray
@@ -25,6 +25,7 @@ from gputree.estimators.constraints import read_ways
 from gputree.estimators.explainable import Explainable
 from gputree.estimators.exportable import Exportable
 from gputree.estimators.growing import Growing
+from gputree.estimators.partitioned import Partitioned
 from gputree.estimators.prunable import Prunable, not_coded
 from gputree.estimators.readable import Readable
 from gputree.estimators.reported import Reported
@@ -52,7 +53,7 @@ MOST_EXACT = 20  # categories: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for categories that a node has not seen
 
 
-class TreeEstimator(Explainable, Exportable, Prunable, Readable, Reported):
+class TreeEstimator(Partitioned, Explainable, Exportable, Prunable, Readable, Reported):
     """A single decision tree; classifiers and regressors say what their target is."""
 
     # Parameters that say where and how to compute. They cannot change a model, so they are no
@@ -451,6 +452,7 @@ def checked(estimator: BaseEstimator, X: Any) -> Any:
     not_coded(X)
     if _has_nothing_to_check(estimator, X):
         return X
+    refuse_collection(X)
     if len(getattr(X, "shape", ())) == 2:
         validate_data(estimator, X, reset=False, skip_check_array=True)
     return X

@@ -24,6 +24,7 @@ from gputree.pruning.error_based import ErrorBased
 from gputree.pruning.task import Method
 from gputree.tree.familiar import FamiliarTree
 
+PROJECTIONS_A_COLUMN = 4  # that a node tries, where nobody says how many
 DIRECTIONS = ("lda", "cart-lc", "sparse")
 
 
@@ -62,7 +63,9 @@ class ObliqueTree(TreeEstimator):
         return Sought(
             self.directions,
             int(self.max_terms),
-            n_drawn if self.max_projections is None else int(self.max_projections),
+            min(PROJECTIONS_A_COLUMN * n_drawn, n_features)
+            if self.max_projections is None
+            else int(self.max_projections),
             parameters.positive("projection_density", self.projection_density),
             parameters.real("term_cost", self.term_cost, 0.0),
         )
@@ -139,14 +142,20 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
         -1 in units of its spread.
     max_terms : int, default=8
         The most columns in a combination.
-    max_projections : int, default=32
-        How many random combinations a node tries; for directions='sparse'.
+    max_projections : int or None, default=32
+        How many random combinations a node tries, for directions='sparse'. None: four times as
+        many as `max_features` says, but no more than there are columns.
     projection_density : float, default=3.0
         How many columns a random combination has on average, two at least; for
         directions='sparse'.
     term_cost : float, default=0.05
         What a further column costs: a split of k columns is worth its decrease of the impurity,
         divided by 1 + (k - 1) * `term_cost`.
+    max_features : int, float, 'sqrt', 'log2' or None, default=None
+        How many single columns a node tries, as in `DecisionTreeClassifier`.
+    splitter : {'best', 'random'}, default='best'
+        As in `DecisionTreeClassifier`; with 'random', one threshold of each random combination is
+        drawn, too.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     random_state : int, RandomState or None, default=None
@@ -240,6 +249,8 @@ class ObliqueTreeRegressor(ObliqueTree, DecisionTreeRegressor):
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
         As in `DecisionTreeRegressor`.
     directions, max_terms, max_projections, projection_density, term_cost
+        As in `ObliqueTreeClassifier`.
+    max_features, splitter
         As in `ObliqueTreeClassifier`.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.

@@ -59,6 +59,13 @@ def open_share(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: a share between 0 and 1, or None, is needed")
 
 
+def between(name: str, value: Any, low: float, high: float) -> float:
+    """Check a number that lies between two others."""
+    if not (is_whole(value) or is_fraction(value)) or not low < value < high:
+        raise ValueError(f"{name}={value!r}: a number above {low:g} and below {high:g} is needed")
+    return float(value)
+
+
 def share_above_zero(name: str, value: Any) -> float:
     """Check a share of the rows, which may be more than all of them."""
     if not is_fraction(value) or not 0.0 < value < math.inf:

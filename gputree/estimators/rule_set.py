@@ -14,6 +14,7 @@ from gputree.data.weights import read_weights
 from gputree.dtypes import Array, HostArray
 from gputree.estimators import parameters, rules_file
 from gputree.estimators.classic import C45Classifier
+from gputree.estimators.partitioned import Partitioned
 from gputree.estimators.stored import Stored
 from gputree.estimators.targets import class_factors, read_labels
 from gputree.estimators.trees import DecisionTreeClassifier
@@ -24,7 +25,7 @@ from gputree.rules.rule_set import RuleSet
 from gputree.shares import fine_weights
 
 
-class RuleSetClassifier(ClassifierMixin, Stored, BaseEstimator):
+class RuleSetClassifier(ClassifierMixin, Partitioned, Stored, BaseEstimator):
     """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
 
     A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of

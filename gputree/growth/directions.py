@@ -15,6 +15,7 @@ Knows values of columns; must not know codes, histograms or devices.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,17 @@ class NodeRows:
         self.bits = (TOTAL_BITS - int(total_weight).bit_length()) // 2 - 1
         self.whole = self.added(weight[None])[0]
         self.values, self.half = self.measured(values)
+        self.spread: HostArray | None = None  # (nodes, columns) of a whole of which this is a part
+
+    def part(self, kept: HostArray) -> "NodeRows":
+        """Some of the rows, of every node at least one, measured as among all."""
+        part = copy(self)
+        part.n_rows = np.bincount(self.owner[kept], minlength=len(self.n_rows))
+        part.weight, part.values = self.weight[kept], self.values[:, kept]
+        part.begin, part.owner = begins(part.n_rows), self.owner[kept]
+        part.whole = part.added(part.weight[None])[0]
+        part.spread = np.sqrt(self.variances()) if self.spread is None else self.spread
+        return part
 
     def parts(self) -> Iterator[slice]:
         """The rows of each node."""
@@ -115,7 +127,7 @@ class NodeRows:
 
 def candidates(rows: NodeRows, target: Target, row: HostArray, sought: Sought) -> Candidates:
     """The candidates of some nodes, whose rows in the target are given."""
-    return _fitted(rows, _answers(rows, target, row), sought)
+    return fitted(rows, _answers(rows, target, row), sought)
 
 
 # Least squares
@@ -139,7 +151,7 @@ def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     return np.asarray((label == chosen[rows.owner].T).astype(np.float64))
 
 
-def _fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
+def fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
     """Stepwise fits of every answer in every node."""
     column, covariance = _covariances(rows, answers)
     n_nodes, n_columns = column.shape
@@ -153,7 +165,10 @@ def _fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
         problem[:, fit] = covariance[:, at[:, None], at[None, :]]
     problem = problem.reshape(-1, n_columns + 1, n_columns + 1)
     place = np.repeat(np.arange(n_nodes), n_fits)
-    spread = np.sqrt(np.maximum(problem[:, own, own], 0.0))
+    if rows.spread is None:
+        spread = np.sqrt(np.maximum(problem[:, own, own], 0.0))
+    else:
+        spread = rows.spread[place[:, None], column[place]]
     half = rows.half.T[place[:, None], column[place]]
     found = [
         readable(column[place], weight, spread, half, max(sizes))

@@ -15,6 +15,7 @@ from gputree.growth.combining import Combining
 from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
 from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates, telling
 from gputree.growth.draft import Draft
+from gputree.growth.refits import MOST_ROUNDS, beside
 from gputree.growth.trial import AT_ONCE, Best, Trial
 from gputree.runs import pieces
 
@@ -57,14 +58,12 @@ class Oblique(Combining):
     # The search.
 
     def _seek(self, rows: Rows, draft: Draft, nodes: HostArray, search: Search) -> None:
-        row, n_rows = self.backend.rows_at(rows, nodes)
-        values = self.values[:, row].astype(np.float64)
-        weight = np.ones(len(row)) if self.target.weight is None else self._light(row)
-        own = NodeRows(values, n_rows, weight, self._total)
+        own, values, row = self._rows_of(rows, nodes)
         trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
         best = Best(draft.score[nodes].copy(), self.sought.term_cost)
         found = candidates(own, self.target, row, self.sought)
         trial.compare(found, best, self.budget)
+        self._refit(rows, draft, nodes, search, best)
         if self.sought.directions == "cart-lc":
             column = telling(own, self.target, row, MOST_TURNED)
             for angle in ANGLES:
@@ -76,6 +75,48 @@ class Oblique(Combining):
         for place, each in best.found.items():
             split = each.threshold, each.missing_slot, each.score, each.left
             self.note(draft, int(nodes[place]), each.column, each.weight, split)
+
+    def _refit(
+        self, rows: Rows, draft: Draft, nodes: HostArray, search: Search, best: Best
+    ) -> None:
+        """Fit beside the best splits so far, as long as these become better."""
+        place = np.arange(len(nodes))
+        for _ in range(MOST_ROUNDS):
+            start, limit = self._starts(draft, nodes, best), self._limits(draft, nodes, best)
+            place = place[np.isfinite(limit[place])]
+            if not place.size:
+                return
+            own, values, row = self._rows_of(rows, nodes[place])
+            distance = _sums(values, start[place], own.owner) - limit[place][own.owner]
+            found = beside(own, distance, self.target, row, self.sought)
+            trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
+            among = Best(best.worth[place], self.sought.term_cost)
+            trial.compare(found, among, self.budget)
+            best.worth[place] = among.worth
+            for at, each in among.found.items():
+                best.found[int(place[at])] = each
+            place = place[sorted(among.found)]
+
+    def _rows_of(self, rows: Rows, nodes: HostArray) -> tuple[NodeRows, HostArray, HostArray]:
+        """The rows at some nodes, with their values and numbers."""
+        row, n_rows = self.backend.rows_at(rows, nodes)
+        values = self.values[:, row].astype(np.float64)
+        weight = np.ones(len(row)) if self.target.weight is None else self._light(row)
+        return NodeRows(values, n_rows, weight, self._total), values, row
+
+    def _limits(self, draft: Draft, nodes: HostArray, best: Best) -> HostArray:
+        """The thresholds of the best splits so far; NaN where a node has none of numbers."""
+        limit = np.full(len(nodes), np.nan)
+        at = np.flatnonzero(
+            (draft.score[nodes] > NO_SPLIT) & ~draft.bins.is_nominal[draft.feature[nodes]]
+        )
+        node = nodes[at]
+        limit[at] = draft.bins.threshold(
+            draft.feature[node], draft.code[node], draft.next_code[node]
+        )
+        for place, each in best.found.items():
+            limit[place] = each.threshold
+        return limit
 
     def _light(self, row: HostArray) -> HostArray:
         """Weights of rows with as many bits as fits of directions have room for."""
@@ -93,3 +134,16 @@ class Oblique(Combining):
             elif draft.score[node] > NO_SPLIT:
                 start[place, self.column == draft.feature[node]] = 1.0
         return start
+
+
+def _sums(values: HostArray, weight: HostArray, owner: HostArray) -> HostArray:
+    """Weighted sums of the columns of rows, by weights (nodes, columns), as `added_up` has them.
+
+    Columns of weight 0 do not count, not even where they are missing.
+    """
+    total = np.zeros(len(owner))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for each, factor in zip(values, weight.T, strict=True):
+            own = factor[owner]
+            total = np.where(own == 0.0, total, total + each * own)
+    return total

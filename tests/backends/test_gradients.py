@@ -23,6 +23,7 @@ from gputree.kernels.losses import (
     QUANTILE,
     SOFTMAX,
     SQUARED,
+    TWEEDIE,
 )
 from tests.backends.test_contract import opened
 
@@ -39,6 +40,7 @@ LOSSES = {
     "logistic": LOGISTIC,
     "softmax": SOFTMAX,
     "gamma": GAMMA,
+    "tweedie": replace(TWEEDIE, constant=1.3),
     "exponential": EXPONENTIAL,
 }
 
@@ -79,6 +81,8 @@ def rows_of(kind, *, weighs=False, shares=False):
         raw[0, 2] = y[2]
     if kind == "poisson":
         raw[0, 0] = 20.0
+    if kind == "tweedie":
+        y *= 2.5
     if kind == "gamma":
         y += 0.5
     return Rows(

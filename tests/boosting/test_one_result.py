@@ -46,11 +46,18 @@ MODELS = {
         2,
     ),
     "rows counted": (lambda w: GradientBoostingClassifier(4, min_samples_leaf=7, **w), 2),
+    "oblique": (
+        lambda w: GradientBoostingClassifier(
+            3, splits="oblique", subsample=0.6, max_depth=3, random_state=5, **w
+        ),
+        3,
+    ),
     "squared": (lambda w: GradientBoostingRegressor(4, min_samples_leaf=3, **w), 0),
     "huber": (lambda w: GradientBoostingRegressor(3, loss="huber", **w), 0),
     "poisson": (lambda w: GradientBoostingRegressor(4, loss="poisson", **w), -1),
     "exponential": (lambda w: GradientBoostingClassifier(4, loss="exponential", **w), 2),
     "gamma": (lambda w: GradientBoostingRegressor(4, loss="gamma", **w), -2),
+    "tweedie": (lambda w: GradientBoostingRegressor(4, loss="tweedie", power=1.7, **w), -1),
     "scored": (
         lambda w: GradientBoostingClassifier(
             20, early_stopping=True, scoring="roc_auc", n_iter_no_change=3, random_state=0, **w

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import mean_gamma_deviance, roc_auc_score
+from sklearn.metrics import mean_gamma_deviance, mean_tweedie_deviance, roc_auc_score
 
 import gputree
 from gputree import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
@@ -122,6 +122,20 @@ def test_the_exponential_loss_is_made_small_and_predicts_log_odds():
     assert losses[-1] < 0.5 * losses[0]
     with pytest.raises(ValueError, match="only suitable for a binary classification"):
         model.fit(X, np.arange(len(X)) % 3)
+
+
+def test_tweedie_lowers_its_deviance_and_takes_amounts_of_0():
+    X, y = DIABETES
+    y = np.where(y < 100, 0.0, y)
+    model = GradientBoostingRegressor(10, loss="tweedie", power=1.3, **QUICK).fit(X, y)
+    deviance = mean_tweedie_deviance(y, model.predict(X), power=1.3)
+    assert deviance < 0.8 * mean_tweedie_deviance(y, np.full(len(y), y.mean()), power=1.3)
+    before, after = list(model.staged_loss(X, y))[-2:]
+    assert after < before
+    with pytest.raises(ValueError, match=r"power=2\.0: a number above 1 and below 2"):
+        GradientBoostingRegressor(loss="tweedie", power=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="non-negative"):
+        model.fit(X, y - 1)
 
 
 def test_gamma_lowers_its_deviance_and_predicts_amounts():

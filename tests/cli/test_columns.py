@@ -35,19 +35,17 @@ def houses(csv_file):
 
 def test_each_kind_is_found_and_shown(kinds, houses, run):
     assert kinds(houses) == {
-        "id": ("ignored", "all its values differ, as those of an id do"),
+        "id": ("ignored", "all its values differ, as in an id"),
         "size": ("number", "it holds numbers"),
         "colour": ("category", "it holds text, 3 categories"),
         "none": ("ignored", "it is empty"),
         "same": ("ignored", "it is constant"),
-        "note": ("ignored", "all its values differ, as those of an id do"),
+        "note": ("ignored", "all its values differ, as in an id"),
         "level": ("number", "it holds numbers"),
     }
     text = run("train", houses, "--test-share", 0)
     assert "\ncolumns   2 numbers, 1 category (colour)\n" in text
-    assert (
-        "\nignored   id (all its values differ, as those of an id do), none (it is empty), " in text
-    )
+    assert "\nignored   id (all its values differ, as in an id), none (it is empty), " in text
     assert "table     t: 40 rows, 3 features, 10 missing cells\n" in text
     schema = gputree.load("t.gputree").schema_
     assert schema.names == ("size", "colour", "level")
@@ -78,7 +76,7 @@ def test_each_kind_can_be_overridden(kinds, houses):
 def test_text_among_numbers_is_missing_where_the_column_is_said_to_be_numbers(kinds, csv_file):
     csv_file("t.csv", "a,y", [(1, 0), (2, 1), ("x", 0), (" 4e0 ", 1)])
     kind, why = kinds("t.csv", "--number", "a")["a"]
-    assert (kind, why) == ("number", "as --number says; 1 cell of text taken for missing")
+    assert (kind, why) == ("number", "as --number says; 1 cell of text treated as missing")
     assert gputree.load("t.gputree").schema_.has_missing == (True,)
 
 
@@ -86,7 +84,7 @@ def test_whole_numbers_of_an_id_are_known_however_they_are_stored(kinds, folder)
     rows = [f"{at},{at % 4},{'no' if at % 3 else 'yes'}" for at in range(30)]
     head = "@relation t\n@attribute id numeric\n@attribute a numeric\n@attribute y {no,yes}\n"
     folder.joinpath("t.arff").write_text(head + "@data\n" + "\n".join(rows))
-    assert kinds("t.arff")["id"] == ("ignored", "all its values differ, as those of an id do")
+    assert kinds("t.arff")["id"] == ("ignored", "all its values differ, as in an id")
     halves = "\n".join(row.replace(",", ".5,", 1) for row in rows)
     folder.joinpath("t.arff").write_text(head + "@data\n" + halves)
     assert kinds("t.arff")["id"] == ("number", "it holds numbers")
@@ -201,7 +199,7 @@ def test_the_task_is_told_from_the_target(run, csv_file, values, task):
         (["--ordered", "colour"], "COLUMN=LOWEST,...,HIGHEST is needed"),
         (["--ordered", "colour=red,red"], "names a category twice"),
         (["--ordered", "colour=red,blue"], "'green' on line 5 of t.csv is not among red, blue"),
-        (["--ordered", "level=low,high"], "--ordered level: low, high are not its values"),
+        (["--ordered", "level=low,high"], "--ordered level: the column does not hold low, high"),
         (
             ["--task", "regression", "--target", "colour"],
             "the target 'colour' is missing on line 4",

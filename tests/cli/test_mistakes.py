@@ -21,10 +21,10 @@ from pyarrow import parquet
         (["train", "iris", "--model", "forst"], "'forst' is not one of"),
         (["train", "iris", "--criterion", "mse"], "criterion='mse' is unknown; choose from"),
         (["train", "diabetes", "--criterion", "gini"], "criterion='gini' is unknown"),
-        (["train", "diabetes", "--model", "c45"], "--model c45 is for classes only"),
+        (["train", "diabetes", "--model", "c45"], "--model c45 is a classifier only"),
         (["train", "iris", "--max-depth", "deep"], "'deep' is not an integer or none"),
         (["train", "iris", "--max-depth", "0"], "max_depth=0: an integer of at least 1"),
-        (["train", "iris", "--min-samples-leaf", "few"], "'few' is not an integer, or a share"),
+        (["train", "iris", "--min-samples-leaf", "few"], "'few' is neither an integer nor a share"),
         (["train", "iris", "--min-samples-leaf", "1.5"], "min_samples_leaf=1.5"),
         (["train", "iris", "--max-bins", "1"], "max_bins=1"),
         (["train", "iris", "--max-bins", "x"], "'x' is not a valid integer"),
@@ -46,12 +46,15 @@ from pyarrow import parquet
         (["train", "iris", "--output", "x.txt"], "model and report cannot both be x.txt"),
         (["train", "iris", "--set", "depth=3"], "no parameter 'depth'; did you mean max_depth?"),
         (["train", "iris", "--set", "max_dpeth=3"], "did you mean max_depth?"),
-        (["train", "iris", "--set", "max_depth"], "NAME=VALUE is needed"),
+        (["train", "iris", "--set", "max_depth"], "the form is NAME=VALUE"),
         (["train", "iris", "--set", "max_depth=x"], "max_depth='x': an integer of at least 1"),
-        (["train", "iris", "--set", "max_depth=3", "--max-depth", "3"], "say the same; give one"),
+        (
+            ["train", "iris", "--set", "max_depth=3", "--max-depth", "3"],
+            "set the same thing; give one",
+        ),
         (["train", "iris", "--set", "ccp_alpha=1", "--set", "ccp_alpha=2"], "sets ccp_alpha twice"),
         (["train", "iris", "--set", "random_state=3"], "--seed sets it"),
-        (["train", "iris", "--model", "forest", "--set", "verbose=1"], "shows by itself"),
+        (["train", "iris", "--model", "forest", "--set", "verbose=1"], "shows progress without it"),
         (
             ["train", "iris", "--model", "boosting", "--set", "monotonic_cst=1"],
             "monotonic_cst has 1; give a way for each column, or a dict",
@@ -76,7 +79,7 @@ from pyarrow import parquet
         (["prune", "no.gputree"], "Missing option '--method'"),
         (["info", "nowhere"], "'nowhere' is neither a file"),
         (["bench", "iris", "--backends", "abacus", "--repeats", "1"], "abacus"),
-        (["bench", "iris", "--target", "y"], "--target: the table iris brings its own"),
+        (["bench", "iris", "--target", "y"], "--target: the bundled table iris has its own"),
         (["doctor", "--device", "cpu"], "'cpu' is not cuda or cuda:N"),
         (["doctor", "iris"], "Got unexpected extra argument (iris)"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
@@ -105,7 +108,7 @@ def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, 
             b"a,y\n1,0\n2,1\nfour,0\n3,1\n",
             [],
             "column 'a' mixes numbers and text: 'four' on line 4, beside 3 numbers; correct it, or "
-            "give --category a, --number a (text is missing then) or --ignore a",
+            "give --category a, --number a (text then counts as missing) or --ignore a",
         ),
         ("größe,y\n1,2\n".encode("latin-1"), [], "t.csv is not text in utf-8: byte 0xf6 on line 1"),
         (b"a;y\n1;2\n", [], "t.csv: the header is one cell with semicolons in it; separate cells"),
@@ -150,7 +153,7 @@ def test_a_folder_that_may_not_be_written_is_told_before_the_work(fail, folder, 
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
     message = fail("train", "iris", "-o", "sealed/m.gputree")
-    assert "--output sealed/m.gputree: it may not be written; choose another place" in message
+    assert "--output sealed/m.gputree cannot be written; choose another place" in message
     assert os.listdir("sealed") == []
 
 
@@ -158,7 +161,7 @@ def test_a_folder_that_may_not_be_written_is_told_before_the_work(fail, folder, 
 @pytest.mark.parametrize("option", ["--output", "--report"])
 def test_a_device_is_no_place_for_a_result(fail, files, option):
     said = fail("train", "iris", option, "/dev/null")
-    assert f"{option} /dev/null is no ordinary file; choose another place" in said
+    assert f"{option} /dev/null is not a regular file; choose another place" in said
     assert files() == []
 
 

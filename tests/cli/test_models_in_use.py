@@ -123,7 +123,7 @@ def test_a_model_without_names_takes_columns_by_name_or_by_their_order(run, csv_
     csv_file("named.csv", "x1,x0", X[:, ::-1])
     assert list(read(run("predict", "m.gputree", "named.csv"))["prediction"]) == expected
     csv_file("other.csv", "p,q", X)
-    note = "the model was fitted without names of columns; they are taken in their order"
+    note = "the model was fitted without column names; columns are taken in order"
     found = read(run("predict", "m.gputree", "other.csv", notes=note))["prediction"]
     assert list(found) == expected
 
@@ -136,7 +136,7 @@ def test_a_model_without_names_takes_columns_by_name_or_by_their_order(run, csv_
         (
             "size,colour,grade",
             ("big", "red", "low"),
-            "column 'size' held numbers in training, and holds 'big' on line 2",
+            "column 'size' held numbers in training, but holds 'big' on line 2",
         ),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_table_that_does_not_fit_the_model_is_told(fail, fruit, csv_file, head
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "out.xlsx"], "let its name end in .csv, .tsv, .parquet"),
+        (["-o", "out.xlsx"], "the name must end in .csv, .tsv, .parquet"),
         (["-o", "no/out.csv"], "there is no folder no"),
         (["--keep", "idd"], "--keep: fruit.csv has no column 'idd'; did you mean id?"),
         (["-o", "/dev/null"], "--output /dev/null"),
@@ -165,7 +165,9 @@ def test_a_column_to_be_kept_must_not_have_the_name_of_a_result(fail, fruit, csv
     csv_file("new.csv", names, [("x", 0.5, 1.0, "red", "low")])
     for name, more in (("prediction", []), ("P(ripe)", ["--proba"])):
         said = fail("predict", "fruit.gputree", "new.csv", "--keep", name, *more)
-        assert f"--keep {name}: a result has this name; rename the column" in said
+        assert (
+            f"--keep {name}: a column of the result has this name; rename it in the table" in said
+        )
 
 
 def test_a_regression_has_no_probabilities(fail, run):
@@ -223,14 +225,17 @@ def test_pruning_tells_scores_where_there_are_rows(run, fruit, bundled):
 
 def test_a_mistake_in_prune_is_told(fail, run, fruit, files):
     for arguments, message in (
-        (["--method", "reduced_error"], "judges by other rows: give TABLE behind the model"),
-        (["--method", "cost_complexity"], "judges by the rows of the training: give TABLE"),
+        (
+            ["--method", "reduced_error"],
+            "needs rows that were not used in training: give TABLE after MODEL",
+        ),
+        (["--method", "cost_complexity"], "needs the training rows: give TABLE"),
         (["--method", "pessimistic", "--set", "alpha=1"], "has no option alpha"),
         (["fruit.csv", "--method", "pre", "--target", "stat"], "did you mean state?"),
     ):
         assert message in fail("prune", "fruit.gputree", *arguments)
     run("train", "iris", "--model", "forest", "--n-estimators", 3, "-q")
-    assert "holds a RandomForestClassifier, and single trees are pruned" in fail(
+    assert "holds a RandomForestClassifier; only single trees can be pruned" in fail(
         "prune", "iris.gputree", "--method", "pessimistic"
     )
     assert "fruit-pruned.gputree" not in files()
@@ -314,7 +319,7 @@ def test_many_rows_are_sampled_and_said_to_be(run, fruit):
     notes = json.loads(run("explain", "fruit.gputree", "fruit.csv", "--sample", 10, "--json"))[
         "notes"
     ]
-    assert "10 of 80 rows are explained, evenly spaced; see --sample" in notes
+    assert "explaining 10 of 80 rows, evenly spaced; --sample changes how many" in notes
 
 
 def test_the_path_of_a_row_is_a_sentence_that_is_true(run, fruit):
@@ -339,7 +344,7 @@ def test_the_path_of_rules_is_the_rule_that_answers(run):
 def test_a_mistake_in_explain_is_told(fail, run, fruit, capsys):
     for arguments, message in (
         (["--row", 81], "--row 81: the table has 80 rows"),
-        (["--path"], "say which with --row"),
+        (["--path"], "choose it with --row"),
     ):
         assert main(["explain", "fruit.gputree", "fruit.csv", *map(str, arguments)]) == 2
         assert message in capsys.readouterr().err
@@ -348,7 +353,8 @@ def test_a_mistake_in_explain_is_told(fail, run, fruit, capsys):
     run("train", "diabetes", "--model", "adaboost", "-q")
     said = fail("explain", "diabetes.gputree", "diabetes", "-q")
     assert (
-        "an AdaBoostRegressor has no Shapley values: its trees do not add up; use another" in said
+        "an AdaBoostRegressor has no Shapley values: its predictions are not a sum over trees; use "
+        in said
     )
     run("train", "diabetes", "-q")
     said = fail("explain", "diabetes.gputree", "diabetes", "--class", "high", "-q")

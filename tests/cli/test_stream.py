@@ -94,7 +94,7 @@ def test_the_text_says_that_it_was_read_in_chunks(run, table):
         (["--test-share", "0.5"], "--stream trains on all rows"),
         (["--model", "rules"], "rules are learnt from all values at once"),
         (["--ordered", "colour=red,blue"], "--stream cannot order categories"),
-        (["--number", "colour"], "with --stream a column of text stays one"),
+        (["--number", "colour"], "with --stream, a text column cannot be read as numbers"),
         (["--task", "regression"], "regression needs numbers"),
         (["--target", "label", "--ignore", "w", "--weight", "w"], "--weight names the same"),
         (["--target", "labl"], "did you mean label?"),

@@ -100,7 +100,7 @@ def test_the_report_is_the_printed_text_and_the_same_every_time(run, folder):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_seed_decides_which_rows_are_held_out_of_each_class(run, bundled, seed):
     text = run("train", "wine", "--seed", seed, "--test-share", 0.5)
-    assert f"89 to train on, 89 held out (the same share of each class, seed {seed})\n" in text
+    assert f"89 to train on, 89 held out (stratified by class, seed {seed})\n" in text
     X, y = bundled("wine")
     rows, _ = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
     expected = DecisionTreeClassifier(max_depth=5).fit(X.take(rows), y[rows])
@@ -265,10 +265,10 @@ def test_weights_count_in_the_fit_and_in_the_scores(run, csv_file, numbers):
 
 def test_rare_classes_are_held_out_without_regard_to_class(run, csv_file):
     csv_file("t.csv", "a,y", [(at, "rare" if at == 3 else "x") for at in range(20)])
-    assert "15 to train on, 5 held out (drawn from all rows, seed 0)" in run("train", "t.csv")
+    assert "15 to train on, 5 held out (drawn at random, seed 0)" in run("train", "t.csv")
     csv_file("t.csv", "a,y", [(at, "yx"[at < 10]) for at in range(20)])
     text = run("train", "t.csv")
-    assert "15 to train on, 5 held out (the same share of each class, seed 0)" in text
+    assert "15 to train on, 5 held out (stratified by class, seed 0)" in text
 
 
 def test_one_held_out_row_has_no_variance_to_explain(run, csv_file):

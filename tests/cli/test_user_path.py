@@ -74,7 +74,7 @@ def test_a_new_user_trains_predicts_prunes_and_reports(files, folder, other):
     assert said == ""
     kinds = "2 numbers, 6 categories (color, root, sound, texture, umbilicus, surface)"
     assert f"columns   {kinds}" in text
-    assert "ignored   id (all its values differ, as those of an id do)" in text
+    assert "ignored   id (all its values differ, as in an id)" in text
     assert "accuracy  1.000 on training rows" in text
     assert files() == ["other.csv", "watermelon3.gputree", "watermelon3.txt"]
 
@@ -212,8 +212,8 @@ def test_a_mistake_in_export_is_told(run, fail, files):
             ["iris.gputree", "--format", "jsn", "-o", "x"],
             "--format jsn is unknown; did you mean json",
         ),
-        (["iris.gputree", "-o", "x.xyz"], "--output x.xyz: its suffix tells no format; use .json"),
-        (["rules.gputree", "-o", "x.json"], "rules.gputree holds rules, which no format has"),
+        (["iris.gputree", "-o", "x.xyz"], "--output x.xyz: the suffix names no format; use .json"),
+        (["rules.gputree", "-o", "x.json"], "rules.gputree holds rules, which no format supports"),
     ):
         assert message in fail("export", *arguments)
     assert files() == before

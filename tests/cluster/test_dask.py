@@ -101,8 +101,7 @@ def test_collections_are_taken_partition_by_partition(client):
     )
     expected = gputree.DecisionTreeRegressor().fit(numbers, numbers[:, 0], numbers[:, 0] ** 2)
     assert found.to_bytes() == expected.to_bytes()
-    with pytest.raises(ValueError, match="'X': 4, 'y': 2"):
-        cluster.parts_of(X, y.rechunk(100))
+    assert len(cluster.parts_of(X, y.rechunk(100))) == 4  # as X ends, whose rows are counted
     with pytest.raises(TypeError, match="ndarray is no collection"):
         cluster.parts_of(numbers, y)
 

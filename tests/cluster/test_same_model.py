@@ -117,6 +117,12 @@ ENSEMBLES = {
         30, early_stopping=True, n_iter_no_change=2, min_samples_leaf=3
     ),
     "constraints": gputree.GradientBoostingRegressor(3, monotonic_cst=[1, 0, 0, -1]),
+    "a least decrease": gputree.GradientBoostingRegressor(3, min_impurity_decrease=1e-3),
+    "boosted classes": gputree.AdaBoostClassifier(n_estimators=4, learning_rate=0.7),
+    "boosted weights": gputree.AdaBoostRegressor(
+        gputree.DecisionTreeRegressor(max_depth=3), n_estimators=4, resample=False, loss="square"
+    ),
+    "boosted draws": gputree.AdaBoostRegressor(n_estimators=4),
 }
 
 
@@ -137,6 +143,55 @@ def test_draws_are_of_all_rows(name, backend):
     if name == "early stopping":
         assert found.n_iter_ < 30
         assert (found.validation_score_ == expected.validation_score_).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        gputree.RandomForestClassifier(12, oob_score=True, random_state=0),
+        gputree.RandomForestRegressor(12, oob_score=True, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_rows_out_of_the_bag_are_those_of_all_ranks(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.normal(size=(150, 2))
+    y = (y[:, 0] > 0).astype(int) if is_classifier(estimator) else y
+    expected = clone(estimator).fit(X, y)
+    found = spread_fit(estimator, 5, X, y)
+    assert found.to_bytes() == expected.to_bytes()
+    assert found.oob_score_ == expected.oob_score_
+    assert found.oob_error_curve_.tolist() == expected.oob_error_curve_.tolist()
+    name = "oob_decision_function_" if is_classifier(estimator) else "oob_prediction_"
+    assert len(getattr(expected, name)) == 150
+    with pytest.raises(AttributeError, match="which several ranks had"):
+        getattr(found, name)
+
+
+def test_rows_that_rounds_leave_out_are_those_of_all_ranks():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.normal(size=150)
+    model = gputree.GradientBoostingRegressor(4, subsample=0.5, oob_score=True, random_state=0)
+    expected = clone(model).fit(X, y)
+    found = spread_fit(model, 5, X, y)
+    assert found.to_bytes() == expected.to_bytes()
+    assert found.oob_scores_.tolist() == expected.oob_scores_.tolist()
+
+
+def test_rows_that_are_watched_may_be_spread():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.poisson(2.0, 150).astype(float)
+    X_val, y_val = rng.normal(size=(40, 3)), rng.poisson(2.0, 40).astype(float)
+    weight = rng.choice([0.0, 0.5, 2.0], 40)
+    model = gputree.GradientBoostingRegressor(
+        30, loss="poisson", early_stopping=True, n_iter_no_change=2
+    )
+    expected = clone(model).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=weight)
+    parts = parts_of(np.arange(150) % 3, 3, X, y)
+    others = parts_of(np.arange(40) % 2, 2, X_val, y_val, weight)
+    found = cluster.fit(model, parts, validation=others, timeout=DEADLINE)
+    assert found.to_bytes() == expected.to_bytes()
+    assert found.validation_score_.tolist() == expected.validation_score_.tolist()
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -212,8 +267,8 @@ def test_what_looks_at_rows_of_others_is_refused_with_the_cure():
         (gputree.CARTClassifier(validation_fraction=0.2, pruning=None), "set it to None"),
         (gputree.ObliqueTreeClassifier(), "single columns"),
         (gputree.RuleSetClassifier(), "on one machine"),
-        (gputree.AdaBoostClassifier(), "on one machine"),
-        (gputree.RandomForestClassifier(oob_score=True), "set it to False"),
+        (gputree.AdaBoostClassifier(gputree.C45Classifier()), "pruning=None"),
+        (gputree.RandomForestClassifier(oob_score=np.dot), "use True"),
         (gputree.BaggingClassifier(gputree.C45Classifier()), "pruning=None"),
         (gputree.GradientBoostingRegressor(loss="huber"), "'squared_error' or 'poisson'"),
         (gputree.GradientBoostingRegressor(init=gputree.DecisionTreeRegressor()), "'zero'"),

@@ -37,19 +37,24 @@ def test_losses_of_residuals_have_their_gradients(name):
     [
         (losses.for_numbers("poisson", np.ones(1), np.ones(1), 0.5), RNG.poisson(2.0, 200)),
         (losses.for_numbers("gamma", np.ones(1), np.ones(1), 0.5), RNG.gamma(2.0, 0.02, 200)),
+        (
+            losses.for_numbers("tweedie", np.ones(1), np.ones(1), 0.5, power=1.3),
+            RNG.gamma(2.0, 0.5, 200) * RNG.integers(0, 2, 200),
+        ),
         (losses.for_classes(2), RNG.integers(0, 2, 200)),
         (losses.for_classes(2, "exponential"), RNG.integers(0, 2, 200)),
     ],
-    ids=["poisson", "gamma", "logistic", "exponential"],
+    ids=["poisson", "gamma", "tweedie", "logistic", "exponential"],
 )
 def test_curved_losses_have_their_gradients_and_hessians(named, y):
     y = y.astype(np.float64)
     gradient_hessian = named.loss.formulas(LOSSES).gradient_hessian
-    gradient, hessian = gradient_hessian(y, RAW, 0.0)
+    gradient, hessian = gradient_hessian(y, RAW, named.loss.constant)
     expected = derivatives(named.mean, y, RAW)
     assert gradient == pytest.approx(expected[0], abs=1e-6)
     assert hessian == pytest.approx(expected[1], abs=2e-3)
-    assert np.isfinite(gradient_hessian(y, np.full(200, -2000.0), 0.0)).all()
+    far = np.full(200, -2000.0)
+    assert np.isfinite(gradient_hessian(y, far, named.loss.constant)).all()
 
 
 def test_softmax_has_its_gradients_and_hessians():
