@@ -4,6 +4,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -27,7 +28,10 @@ class Progress:
         n_before: int = 0,
         stream: TextIO | None = None,
         unit: str = "trees",
+        note: Callable[[], str] = str,
     ) -> None:
+        """`note` tells what else goes on, in a few words; nothing by default."""
+        self._note = note
         self._what, self._n, self._n_before, self._unit = what, n, n_before, unit
         self._stream = sys.stderr if stream is None else stream
         self._is_shown = is_shown
@@ -35,6 +39,16 @@ class Progress:
         self._began = time.perf_counter()
         self._shown_at = -EVERY_SECONDS
         self.n_done = n_before
+
+        if is_shown and (text := note()):
+            self._begin(f"{what}: {text}")
+
+    def _begin(self, text: str) -> None:
+        """Tell why the first of them is long in coming."""
+        if self._is_terminal:
+            rewrite(self._stream, text)
+        else:
+            self._stream.write(f"{text}\n")
 
     @property
     def seconds(self) -> float:
@@ -57,6 +71,8 @@ class Progress:
             f"{self._what}: {self.n_done}/{self._n} {self._unit}, {self.seconds:.1f} s, "
             f"{self.seconds_left:.1f} s left"
         )
+        if note := self._note():
+            text += f", {note}"
         if not self._is_terminal:
             tenth = max(1, self._n // 10)
             if is_last or self.n_done // tenth > (self.n_done - n) // tenth:
@@ -79,8 +95,16 @@ class Waiting:
     compiled code comes back only when it is done.
     """
 
-    def __init__(self, what: str, *, is_shown: bool = True, stream: TextIO | None = None) -> None:
-        self.detail = ""
+    def __init__(
+        self,
+        what: str,
+        *,
+        is_shown: bool = True,
+        stream: TextIO | None = None,
+        note: Callable[[], str] = str,
+    ) -> None:
+        """`note` tells what else goes on, in a few words; nothing by default."""
+        self.detail, self._note = "", note
         self._what = what
         self._stream = sys.stderr if stream is None else stream
         self._is_shown = is_shown and self._stream.isatty()
@@ -109,8 +133,8 @@ class Waiting:
             return
         while True:
             seconds = time.perf_counter() - self._began
-            detail = f"{self.detail}, " if self.detail else ""
-            rewrite(self._stream, f"{self._what}: {detail}{seconds:.1f} s")
+            details = (each for each in (self.detail, f"{seconds:.1f} s", self._note()) if each)
+            rewrite(self._stream, f"{self._what}: {', '.join(details)}")
             if self._is_done.wait(EVERY_SECONDS):
                 break
         rewrite(self._stream, "")

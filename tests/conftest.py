@@ -21,6 +21,8 @@ if "GPUTREE_FAKEGPU" in os.environ:
 
     fake.install(devices=2)
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
+# No test starts a process that compiles kernels unless it is about that.
+os.environ["GPUTREE_COMPILE_ASIDE"] = "0"
 
 from importlib.util import find_spec
 

@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "gputree.fit": {
         *FOUNDATION,
         *("gputree.backends.registry", "gputree.backends.timed", "gputree.data", "gputree.files"),
+        "gputree.backends.aside",
     },
     "gputree.backends": {
         *FOUNDATION,
@@ -142,13 +143,13 @@ MAY_IMPORT = {
         *FOUNDATION,
         *("gputree.diagnostics", "gputree.ensembles", "gputree.estimators", "gputree.export"),
         *("gputree.files", "gputree.fit", "gputree.progress", "gputree.pruning", "gputree.report"),
-        "gputree.tree",
+        *("gputree.backends.aside", "gputree.tree"),
     },
     "gputree.diagnostics": {
         *FOUNDATION,
         *("gputree.backends", "gputree.boosting", "gputree.data", "gputree.ensembles"),
         *("gputree.estimators", "gputree.files", "gputree.fit", "gputree.kernels.criteria"),
-        "gputree.kernels.cuda.gpu",
+        *("gputree.kernels.cpu.grow", "gputree.kernels.cuda.gpu", "gputree.progress"),
     },
 }
 # Which modules may know a library that is not always there, or not on every device.

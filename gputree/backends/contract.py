@@ -197,6 +197,22 @@ class Backend(Core, Staying, Protocol):
     projects: bool  # whether `grow_whole` knows random projections, and predictions combinations
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
+    # Whether another backend takes over later; handles but for codes are then to be made anew.
+    is_starting: bool
+
+    @property
+    def can_go_over(self) -> bool:
+        """Whether `go_over` can be called now."""
+        ...
+
+    def go_over(self) -> None:
+        """Let the backend go on that takes over from this one."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of how the work was done."""
+        ...
 
     @property
     def compile_seconds(self) -> float:

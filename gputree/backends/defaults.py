@@ -79,6 +79,8 @@ class Defaults(Core):
 
     grows_whole = boosts = answers_there = projects = False
     shares_frontiers = True
+    is_starting = can_go_over = False
+    notes: tuple[str, ...] = ()
     # Where the array code of this class runs.
     _lib: Library = _NUMPY
     _formulas: SimpleNamespace = formulas.HOST
@@ -435,6 +437,9 @@ class Defaults(Core):
 
     def room_for_hists(self) -> int | None:
         return None
+
+    def go_over(self) -> None:
+        """Nobody takes over."""
 
     def release(self) -> None:
         """Nothing is kept for the next call."""

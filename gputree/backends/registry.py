@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from gputree import kernels
+from gputree.backends import aside
 from gputree.backends.array.backend import ArrayBackend
 from gputree.backends.array.current_device import OnDevice
 from gputree.backends.array.libraries import open_library
+from gputree.backends.aside import Job
 from gputree.backends.contract import Backend
 from gputree.backends.cpu.workers import available_cores
+from gputree.backends.starting import Starting
 from gputree.errors import BackendUnavailable
 from gputree.kernels.undisturbed import undisturbed
 
@@ -27,11 +30,17 @@ _CUDA_ONLY = ("cuda", "cupy")
 _CUDA_BACKENDS = ("cuda", "cupy", "torch")  # in order of preference
 _MODULE = {"cuda": "numba_cuda"}  # what must be installed, where that is not the backend's name
 
-# Cells (rows x features) from which compiled kernels roughly fit a tree faster than NumPy, with the
+# Cells (rows x features) of all trees from which compiled kernels fit faster than NumPy, with the
 # kernels loaded and without; benchmarks/crossover.py measures them on a machine. Loaded ones are
-# quicker from some hundred cells on, but each has to be compiled once on a machine.
+# quicker from some hundred cells on, but each has to be compiled once on a machine, which takes ten
+# to thirty seconds. NumPy makes some five million cells a second of a tree.
 LOADED_CELLS = 1_000
-COLD_CELLS = 2_000_000
+COLD_CELLS = 50_000_000
+# Where another process can compile meanwhile, NumPy begins, and compiled kernels take over between
+# two trees or rounds (`backends.starting`). Not where a fit takes a second or less, and not where
+# NumPy would not even have finished one tree by the time that kernels are there.
+ASIDE_CELLS = 5_000_000
+ASIDE_TREE_CELLS = 75_000_000
 # The same of predictions, by walks of a row down a tree: NumPy makes two million in the second
 # that it takes to load the kernels.
 LOADED_WALKS = 100
@@ -58,6 +67,7 @@ _REMEDY = {
 
 # Backends of other libraries, by name: what makes one for a device and a number of threads.
 _added: dict[str, Callable[[str, int], Backend]] = {}
+_found = False  # whether compiled kernels were found on the disk
 _spent = 0.0  # what NumPy has done in this process, as a share of what loading takes
 
 
@@ -79,13 +89,15 @@ def choose(
     n_trees: int = 1,
     n_walks: int | None = None,
     data_on: int | None = None,
+    job: Callable[[], Job | None] | None = None,
 ) -> Choice:
     """The backend for `device` and `backend` as an estimator takes them.
 
     What is asked for and cannot be had is an error; only "auto" chooses freely, by the number of
     cells of the table and of those of categories, by how many trees will be grown on it, or how
     many walks of a row down one of `n_trees` predict it, by what there is of compiled kernels, and
-    by the CUDA device that holds the table, if one does.
+    by the CUDA device that holds the table, if one does. `job` tells what another process needs to
+    know of a fit to compile its kernels.
     """
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
         raise ValueError(f"device={device!r} is unknown; choose 'auto', 'cpu', 'cuda' or 'cuda:N'")
@@ -106,6 +118,12 @@ def choose(
             reason = f"{n_cells:,} cells are enough for the GPU that was found"
             return Choice(_open("cuda", "cuda:0", n_threads), reason)
     if n_walks is None:
+        known = (
+            job() if job is not None and n_cells >= LOADED_CELLS and aside.is_possible() else None
+        )
+        if known is not None and not aside.is_ready(known):
+            begun = _for_first_fit(n_cells, n_category_cells, n_trees, n_threads, known)
+            return replace(begun, reason=f"{begun.reason}; {no_gpu}")
         name, reason = _for_fit(n_cells, n_category_cells, n_trees)
     else:
         name, reason = _for_walks(n_walks, n_trees)
@@ -132,14 +150,42 @@ def thread_count(n_jobs: Any) -> int:
     return int(n_jobs) if int(n_jobs) > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _for_fit(n_cells: int, n_category_cells: int, n_trees: int) -> tuple[str, str]:
-    """NumPy for little work; compiled kernels once they pay for being loaded."""
+def _for_first_fit(
+    n_cells: int, n_category_cells: int, n_trees: int, n_threads: int, job: Job
+) -> Choice:
+    """Where kernels are not compiled yet: NumPy, perhaps while another process compiles them.
+
+    Bytes are the same, whoever grows which tree.
+    """
+    work, amount = _work_of(n_cells, n_category_cells, n_trees)
+    if amount // n_trees >= ASIDE_TREE_CELLS:
+        reason = f"{work} are enough to wait until kernels are compiled, which is done once"
+        return Choice(_open("numba", "cpu", n_threads), reason)
+    name, reason = _by_amount(work, amount, ASIDE_CELLS, counts_earlier=True)
+    first = _open("numpy", "cpu", n_threads)
+    if name == "numpy":
+        return Choice(first, reason)
+    if aside.has_settled(job):  # no other process can, and this one would wait
+        name, reason = _by_amount(work, amount, COLD_CELLS)
+        return Choice(_open(name, "cpu", n_threads), reason)
+    reason = f"{work}: NumPy begins while another process compiles kernels, which is done once"
+    return Choice(Starting(first, lambda: _open("numba", "cpu", n_threads), job), reason)
+
+
+def _work_of(n_cells: int, n_category_cells: int, n_trees: int) -> tuple[str, int]:
+    """What a fit has to do: in words, and as cells of numbers."""
     amount = (n_cells + (CATEGORY_CELLS - 1) * n_category_cells) * n_trees
     work = f"{n_cells:,} cells"
     if n_category_cells:
         work += f", {n_category_cells:,} of them of categories,"
     if n_trees > 1:
         work += f" in {n_trees:,} trees"
+    return work, amount
+
+
+def _for_fit(n_cells: int, n_category_cells: int, n_trees: int) -> tuple[str, str]:
+    """NumPy for little work; compiled kernels once they pay for being loaded."""
+    work, amount = _work_of(n_cells, n_category_cells, n_trees)
     if "gputree.backends.cpu.backend" in sys.modules:
         return _by_amount(work, amount, LOADED_CELLS)
     if not _are_kept():
@@ -178,9 +224,14 @@ def _by_amount(
     )
 
 
-@cache
 def _are_kept() -> bool:
     """Whether trees have been grown by compiled kernels of this Python, which are on the disk."""
+    global _found
+    _found = _found or _finds_kept()  # another process may compile them later
+    return _found
+
+
+def _finds_kept() -> bool:
     source = Path(kernels.__path__[0]) / "cpu" / "grow.py"
     folders = [source.parent / "__pycache__"]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):

@@ -39,7 +39,7 @@ def fitted_init(
     """The model, fitted to the rows that trees see."""
     if isinstance(X, Dataset):
         raise ValueError(
-            "init is fitted on the rows of X, and those of a Dataset are not kept; give a table"
+            "init is fitted on the rows of X, which a Dataset does not keep; give a table"
         )
     y = to_numpy(y)
     if inside is not None:
@@ -61,7 +61,7 @@ def log_odds(model: Any, X: Any, n_classes: int) -> HostArray:
     share = np.asarray(model.predict_proba(X), np.float64)
     if share.ndim != 2 or share.shape[1] != n_classes or not np.isfinite(share).all():
         raise ValueError(
-            f"init gave probabilities of shape {share.shape}, and y has {n_classes} classes; "
+            f"init gave probabilities of shape {share.shape}, but y has {n_classes} classes; "
             "numbers for each of them are needed"
         )
     share = np.clip(share, 1.0 - MOST_SHARE, MOST_SHARE)

@@ -139,7 +139,7 @@ class GradientBoosting(Recursion, Stopping):
     def _new_run(self, X: Any, y: Any, sample_weight: Any) -> BoostRun:
         """A run on the rows of X, before it is known who watches it."""
         stem, budget = self._new_stem(), parameters.budget(self.histogram_budget)
-        dataset, weight = read_dataset(self, X, sample_weight, self.n_estimators)
+        dataset, weight = read_dataset(self, X, y, sample_weight, self.n_estimators, self)
         if dataset.n_rows > MOST_ROWS:
             raise ValueError(f"X has {dataset.n_rows:,} rows; boosting takes up to {MOST_ROWS:,}")
         given = dataset.y if y is None else y
@@ -280,7 +280,7 @@ class GradientBoosting(Recursion, Stopping):
         init = getattr(self, "init_", None)
         if init is not None:
             raise ValueError(
-                f"{what} tells of trees alone, and this model begins with another one, "
+                f"{what} covers trees alone, but this model starts from another estimator, "
                 f"init={type(init).__name__}(...); use init=None, or pickle to keep it"
             )
 
@@ -379,8 +379,8 @@ class GradientBoosting(Recursion, Stopping):
         for name, value in learned.items():
             if not np.array_equal(value, getattr(self, name)):
                 raise ValueError(
-                    "warm_start=True adds rounds to those of other classes; set warm_start=False "
-                    "to begin anew"
+                    "warm_start=True cannot add rounds to those of other classes; set "
+                    "warm_start=False to begin anew"
                 )
 
     def _steps(self, run: Run) -> Iterator[tuple[Member, float | None]]:
@@ -484,7 +484,7 @@ class GradientBoosting(Recursion, Stopping):
     def _restore_extras(self, arrays: dict[str, HostArray]) -> None:
         start = arrays.pop("start", None)
         if start is None or arrays or start.dtype != np.float64:
-            raise ModelFileError("the file does not tell where the model starts")
+            raise ModelFileError("the file does not say where the model starts")
         if (
             start.shape != (self._n_outputs(dict(vars(self))),)
             or not (np.abs(start) <= LARGEST).all()

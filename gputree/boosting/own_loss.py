@@ -37,7 +37,7 @@ def as_function(loss: Any) -> Any:
     if link not in LINKS or not loss.differentiable:
         raise ValueError(
             f"loss={type(loss).__name__}(...) has a link of its own ({link}), or quantiles for "
-            "leaves, which an object cannot tell; use the name of a loss, such as 'poisson'"
+            "leaves, which an object cannot express; use the name of a loss, such as 'poisson'"
         )
 
     def told(y: HostArray, raw: HostArray) -> tuple[HostArray, HostArray, HostArray]:
@@ -72,7 +72,7 @@ class OwnLoss:
             if self._ridge == 0.0 and not hessian.any():
                 raise ValueError(
                     f"loss {self._name} returned a hessian of 0 for every row, which does not "
-                    "tell how far to go; let it return 1, or set l2_regularization above 0"
+                    "give a step size; let it return 1, or set l2_regularization above 0"
                 )
             return _by_output(gradient), _by_output(hessian)
 
@@ -82,7 +82,7 @@ class OwnLoss:
         parts = self._ask(y, raw)
         if len(parts) < 3:
             raise ValueError(
-                f"loss {self._name}: a function of gradient and hessian alone cannot be watched; "
+                f"loss {self._name}: a function of gradient and hessian alone cannot be monitored; "
                 "let it return the loss of each row as a third, or use neither early_stopping nor "
                 "X_val, and staged_predict instead of staged_loss"
             )
@@ -108,7 +108,7 @@ class OwnLoss:
             if name != "loss" and np.abs(part).max(initial=0.0) > LARGEST_TARGET:
                 raise ValueError(
                     f"loss {self._name} returned a {name} beyond {LARGEST_TARGET:g}, whose square "
-                    "overflows; divide the target, or let the loss be bounded"
+                    "overflows; scale the target down, or bound the gradients"
                 )
         return found
 

@@ -108,6 +108,7 @@ def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None
         )
     if run.named.refine is not None:
         raise ValueError(
-            "monotonic_cst bounds leaves, and this loss takes quantiles for them; use another"
+            "monotonic_cst bounds leaf values, but the leaves of this loss are quantiles; use "
+            "another loss"
         )
     return found

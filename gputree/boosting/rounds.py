@@ -115,6 +115,8 @@ class Rounds:
 
     def some(self, number: int, most: int) -> list[list[Tree]]:
         """The trees of one round or of several, but at most so many; the predictions move on."""
+        if self.backend.can_go_over:
+            self._go_over()
         n_outputs, n_features = self.n_outputs, len(self.bins.features)
         n_cells = max(1, len(self.y)) * n_features * n_outputs
         n_rounds = min(most, max(1, CELLS_TOGETHER // n_cells))
@@ -122,6 +124,13 @@ class Rounds:
         if trees is None:
             return [self._next(number)]
         return [trees[first : first + n_outputs] for first in range(0, len(trees), n_outputs)]
+
+    def _go_over(self) -> None:
+        """Let the backend go on that takes over, from the predictions so far."""
+        raw = self.predictions()
+        self.backend.go_over()
+        self.raw_scores = self.backend.raw_scores(raw, self.y, self.weight)
+        self.urn = self.backend.urn(self.raw_scores, self.lots)
 
     def _boosted(self, number: int, n_rounds: int) -> list[Tree] | None:
         """The trees of some rounds by the backend alone; None where it has no way to."""
@@ -229,7 +238,7 @@ class Rounds:
 
     def watched(self, row: HostArray, y: HostArray, weight: HostArray) -> Watched:
         """Some rows, with their targets and weights, whose loss is looked at after rounds."""
-        return self.backend.watched(self.raw_scores, row, y, weight)
+        return _Watched(self, row, y, weight)
 
     def _gradients(self, takes_part: Marks | None) -> Iterator[Gradients]:
         loss: Loss | Given
@@ -327,6 +336,21 @@ class Rounds:
         # Rows may be further down than the tree goes, where growth has looked ahead.
         np.add.at(sums, layout.number, self.backend.gradient_sums(grown.rows, gradients, nodes))
         return summed_up(layout, sums)
+
+
+class _Watched:
+    """Rows that are watched by the backend whose turn it is."""
+
+    def __init__(self, rounds: Rounds, row: HostArray, y: HostArray, weight: HostArray) -> None:
+        self._rounds, self._rows = rounds, (row, y, weight)
+        self._of: RawScores = None
+
+    def mean_loss(self, loss: Loss) -> float:
+        raw_scores = self._rounds.raw_scores
+        if self._of is not raw_scores:
+            self._of = raw_scores
+            self._watched = self._rounds.backend.watched(raw_scores, *self._rows)
+        return self._watched.mean_loss(loss)
 
 
 def _shifted(value: float, shift: int, most: float = np.inf) -> float:

@@ -52,7 +52,7 @@ class Stopping(Ensemble):
                 return np.array(getattr(self, kept))
         raise AttributeError(
             "validation_score_ is there after a fit with early_stopping=True or X_val (a saved "
-            "model has forgotten it)"
+            "model does not keep it)"
         )
 
     @property
@@ -84,7 +84,7 @@ class Stopping(Ensemble):
         if getattr(self, "_out_of_bag", None) is None:
             raise AttributeError(
                 "losses out of bag are there after a fit with subsample below 1 and oob_score=True "
-                "(a saved model has forgotten them)"
+                "(a saved model does not keep them)"
             )
         assert self._out_of_bag is not None
         return np.array(self._out_of_bag[which])
@@ -121,7 +121,7 @@ class Stopping(Ensemble):
         parameters.truth("oob_score", self.oob_score)
         if self.oob_score and self.subsample == 1.0:
             raise ValueError(
-                "oob_score=True asks for rows that rounds leave out, and there are none; set "
+                "oob_score=True needs rows that rounds leave out, but there are none; set "
                 "subsample below 1"
             )
         if not self._watches_loss():
@@ -154,7 +154,7 @@ class Stopping(Ensemble):
         is_out[order.row] = sampling.drawn_by_group(run.seed, group, n_out)[order.place]
         if not total(order.comm, np.count_nonzero(is_out)):
             raise ValueError(
-                "early_stopping holds rows out of classes that have at least two, and there is no "
+                "early_stopping holds out rows of classes that have at least two, but there is no "
                 "such class; use early_stopping=False, or give X_val and y_val"
             )
         return is_out
@@ -279,7 +279,7 @@ class Scored:
         if callable(model.scoring):
             if isinstance(run.X, Dataset):
                 raise ValueError(
-                    "scoring is a function of a model and X, and the rows of a Dataset are not "
+                    "scoring is a function of a model and X, but the rows of a Dataset are not "
                     "kept; name a scorer, or give X_val and y_val"
                 )
             self._X = _safe_indexing(run.X, row[by_content])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gputree.cli import cells
+from gputree.cli.columns import nearest
 from gputree.cli.models import CLASSIFICATION, REGRESSION
 from gputree.cli.output import count
 from gputree.cli.sources import Source
@@ -25,10 +26,22 @@ def target_name(source: Source, asked: str | None) -> str:
     return asked
 
 
-def read_answers(source: Source, name: str, task: str | None) -> tuple[HostArray, str, str]:
-    """The target, the task and why it is this one."""
+def with_answers(source: Source, name: str) -> tuple[Source, int]:
+    """The rows of which the target is known, and how many others there are."""
+    is_known = ~cells.missing(source.table[name])
+    if not is_known.any():
+        raise ValueError(f"{source.name}: the target {name!r} is missing in all rows; name another")
+    rows = np.flatnonzero(is_known)
+    n_left = len(is_known) - len(rows)
+    return (source.take(rows) if n_left else source), n_left
+
+
+def read_answers(
+    source: Source, name: str, task: str | None, cure: str = ""
+) -> tuple[HostArray, str, str]:
+    """The target, the task and why it is this one; `cure` is what helps against missing ones."""
     column = source.table[name]
-    _refuse_missing(source, name, column)
+    _refuse_missing(source, name, column, cure)
     if task is None:
         _refuse_mixed(source, name, column)
     y, found, reason = _suggested(source, name, column)
@@ -68,13 +81,13 @@ def read_weights(source: Source, name: str | None) -> HostArray | None:
     return weight
 
 
-def _refuse_missing(source: Source, name: str, column: Any) -> None:
+def _refuse_missing(source: Source, name: str, column: Any, cure: str) -> None:
     is_missing = cells.missing(column)
     if is_missing.any():
         row = int(is_missing.argmax())
         raise ValueError(
             f"{source.name}: the target {name!r} is missing {source.place(row)}, and in "
-            f"{count(int(is_missing.sum()), 'row')} in all; remove them, or fill the cells"
+            f"{count(int(is_missing.sum()), 'row')} in all; remove them, or fill the cells{cure}"
         )
 
 
@@ -82,8 +95,10 @@ def _refuse_mixed(source: Source, name: str, column: Any) -> None:
     """A few words among quantities are a mistake more often than not; among classes not."""
     if not source.is_inferred or cells.type_name(column) != "text":
         return
-    is_number = cells.is_number(column)
-    numbers = np.asarray(cells.as_numbers(column.filter(is_number)))
+    reading, is_number = nearest(column)
+    if reading.kind != "number":
+        return
+    numbers = np.asarray(cells.as_numbers(column.filter(is_number), reading))
     if not 0 < len(column) - len(numbers) <= len(numbers):
         return
     if task_of_numbers(name, numbers)[0] == REGRESSION:

@@ -8,10 +8,10 @@ import click
 from gputree.cli.options import (
     Depth,
     documented,
-    encoding_option,
     output_of,
     table_argument,
     target_option,
+    text_options,
 )
 
 EXAMPLES = """\
@@ -30,7 +30,7 @@ EXAMPLES = """\
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=3, help="Timed runs after the warm-up (3)."
 )
-@encoding_option
+@text_options
 @click.option("--no-peers", is_flag=True, help="Do not time scikit-learn's trees.")
 def command(**options: Any) -> int:
     """Time gputree's backends and scikit-learn's trees on a table, in alternation."""

@@ -84,20 +84,40 @@ def is_whole(column: Any) -> bool:
     return bool(found.as_py())
 
 
-def as_numbers(column: Any) -> Any:
-    """A column as numbers, null where a cell is none."""
+def among(column: Any, values: list[Any]) -> HostArray:
+    """Which cells have one of some values."""
+    import pyarrow
+    from pyarrow import compute
+
+    column = decoded(column)
+    return np.asarray(compute.is_in(column, value_set=pyarrow.array(values, column.type)))
+
+
+def stripped(column: Any) -> Any:
+    """Text in one piece, without white space around it, null where missing."""
+    from gputree.files import cells
+
+    return cells.stripped(column.combine_chunks())
+
+
+def as_numbers(column: Any, reading: Any = None) -> Any:
+    """A column as numbers, null where a cell is none; text by a reading, plain by default."""
     import pyarrow
     from pyarrow import compute
 
     what = type_name(column)
     if what == "categories":
-        return as_numbers(decoded(column))
+        return as_numbers(decoded(column), reading)
     if what == "truth":
         return column.cast(pyarrow.int8())
     if what == "nothing":
         return column.cast(pyarrow.float64())
     if what != "text":
         return column
+    if reading is not None and not reading.is_plain:
+        from gputree.files.readings import read
+
+        return pyarrow.chunked_array([read(stripped(column), reading)])
     none = pyarrow.scalar(None, pyarrow.string())
     kept = compute.if_else(pyarrow.chunked_array([is_number(column)]), column, none)
     return compute.utf8_trim_whitespace(kept).cast(pyarrow.float64())

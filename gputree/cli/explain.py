@@ -10,11 +10,11 @@ import click
 
 from gputree.cli.options import (
     documented,
-    encoding_option,
     model_argument,
     output_of,
     output_option,
     table_argument,
+    text_options,
 )
 from gputree.cli.output import Output, count, write_text
 
@@ -56,7 +56,7 @@ EXAMPLES = """\
     metavar="N",
     help="Maximum number of rows to explain without --row (default: 1000).",
 )
-@encoding_option
+@text_options
 @output_option("Write all Shapley values to a CSV file")
 def command(**options: Any) -> int:
     """Explain the predictions of a model by Shapley values.
@@ -74,7 +74,7 @@ def command(**options: Any) -> int:
     check_result(options["output"], options)
 
     model = load_model(options["model"], output)
-    known = read_known(model, options["table"], options["encoding"], output)
+    known = read_known(model, options, output)
     note_unused(known, output)
     chosen = _chosen(options, known.n_rows, output)
     X = known.X.take(chosen, axis=0) if hasattr(known.X, "ndim") else known.X.take(chosen)

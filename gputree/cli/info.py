@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gputree.cli.options import TableName, documented, encoding_option, output_of
+from gputree.cli.options import TableName, documented, output_of, text_options
 from gputree.cli.output import Output, count, fact, listed
 
 FEW_CATEGORIES, MOST_CATEGORIES = 5, 20  # of a table's column: in text, and in JSON
@@ -24,7 +24,7 @@ EXAMPLES = """\
 
 @documented(EXAMPLES)
 @click.argument("file", type=TableName())
-@encoding_option
+@text_options
 def command(**options: Any) -> int:
     """Show what a model file or a table holds.
 
@@ -37,7 +37,7 @@ def command(**options: Any) -> int:
     if _is_model(path):
         text, data = _of_model(path, output)
     else:
-        text, data = _of_table(name, options["encoding"], output)
+        text, data = _of_table(options, output)
     output.show(text, {"command": "info", **data})
     return 0
 
@@ -61,10 +61,20 @@ def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
             "kind": {0: "number", 1: "ordered", 2: "category"}[int(kind)],
             "levels": None if categories is None else list(categories),
             "has_missing": bool(has_missing),
+            "origin": None if origin is None else origin.to_plain(),
         }
-        for name, kind, categories, has_missing in zip(
-            schema.names, schema.kinds, schema.categories, schema.has_missing, strict=True
+        for name, kind, categories, has_missing, origin in zip(
+            schema.names,
+            schema.kinds,
+            schema.categories,
+            schema.has_missing,
+            map(schema.origin, range(len(schema.names))),
+            strict=True,
         )
+    ]
+    read = [
+        "" if origin is None else f" ({_origin_text(origin)})"
+        for origin in map(schema.origin, range(len(columns)))
     ]
     parameters = model.get_params(deep=False)
     classes = model.classes_.tolist() if hasattr(model, "classes_") else None
@@ -73,7 +83,10 @@ def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
         fact("task", task_of(model)),
         *([fact("classes", listed(classes))] if classes else []),
         fact("columns", count(len(columns), "feature")),
-        *(f"  {each['name']}: {_kind_text(each)}" for each in columns),
+        *(
+            f"  {each['name']}: {_kind_text(each)}{how}"
+            for each, how in zip(columns, read, strict=True)
+        ),
         fact(
             "set", listed((f"{k}={v!r}" for k, v in _changed(model).items()), most=99) or "defaults"
         ),
@@ -89,6 +102,12 @@ def _of_model(path: Path, output: Output) -> tuple[str, dict[str, Any]]:
         "parameters": parameters,
     }
     return "\n".join(lines), data
+
+
+def _origin_text(origin: Any) -> str:
+    """How a column of a model is read from a file."""
+    how = str(origin.reading.words())
+    return f"the {origin.part} of {origin.column!r}, {how}" if origin.part else how
 
 
 def _kind_text(column: dict[str, Any]) -> str:
@@ -108,10 +127,11 @@ def _changed(model: Any) -> dict[str, Any]:
     return {name: value for name, value in own.items() if repr(value) != repr(defaults[name])}
 
 
-def _of_table(name: str, encoding: str, output: Output) -> tuple[str, dict[str, Any]]:
+def _of_table(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]]:
     from gputree.cli import cells, sources
 
-    source = sources.read(name, encoding, output)
+    source = sources.read({**options, "table": options["file"]}, output)
+    output.look(source.notes)
     found = []
     for each in source.names:
         column = source.table[each]
@@ -147,7 +167,10 @@ def _kind(source: Any, name: str) -> tuple[str, str]:
         told = columns.told_of(source, name, columns.Wishes())
     except ValueError as error:
         return "refused", str(error)
-    return told.kind, told.why
+    if len(told) > 1:
+        parts = ", ".join(each.name for each in told if each.kind != columns.IGNORED)
+        return "date", f"split into {parts}"
+    return told[0].kind, told[0].why
 
 
 def _values(column: Any) -> dict[str, Any]:

@@ -132,9 +132,41 @@ known_target_option = click.option(
     metavar="NAME",
     help="The target column (default: the last one, or the only one that the model does not use).",
 )
-encoding_option = click.option(
-    "--encoding", default="utf-8", metavar="NAME", help="The encoding of a text file."
-)
+
+
+def text_options(function: Function) -> Function:
+    """How a text file is to be read; what is not said is found out."""
+    for option in reversed(
+        (
+            click.option(
+                "--encoding", default="utf-8", metavar="NAME", help="The encoding of a text file."
+            ),
+            click.option(
+                "--separator",
+                metavar="CHARACTER",
+                help="What separates the cells of a text: comma, semicolon, tab, bar, space, ...",
+            ),
+            click.option(
+                "--decimal", type=click.Choice([".", ","]), help="The decimal mark of its numbers."
+            ),
+            click.option(
+                "--header/--no-header",
+                "has_header",
+                default=None,
+                help="Whether its first line names the columns.",
+            ),
+            click.option(
+                "--day-first/--month-first",
+                "day_first",
+                default=None,
+                help="Which comes first in dates such as 03/04/2020.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +31,15 @@ class Output:
         if not (self.is_quiet or self.is_json):
             say(f"gputree: note: {in_a_line(text)}", sys.stderr)
 
-    def waiting(self, what: str) -> Waiting:
-        """A line while something takes long."""
-        return Waiting(what, is_shown=not self.is_quiet)
+    def look(self, notes: Iterable[str]) -> None:
+        """Tell what was found out, and what the user should look at."""
+        for text in notes:
+            if text:
+                self.note(text)
+
+    def waiting(self, what: str, note: Callable[[], str] = str) -> Waiting:
+        """A line while something takes long; `note` tells what else goes on."""
+        return Waiting(what, is_shown=not self.is_quiet, note=note)
 
     def show(self, text: str, data: dict[str, Any]) -> None:
         """Print the results: as text, as one JSON object, or not at all."""

@@ -13,11 +13,11 @@ import click
 
 from gputree.cli.options import (
     documented,
-    encoding_option,
     model_argument,
     output_of,
     output_option,
     table_argument,
+    text_options,
 )
 from gputree.cli.output import count, fact, say, write_text, writing
 
@@ -38,7 +38,7 @@ EXAMPLES = """\
 @click.option(
     "--keep", multiple=True, metavar="COLUMN", help="Copy a column of TABLE to the result."
 )
-@encoding_option
+@text_options
 def command(**options: Any) -> int:
     """Predict the rows of a table with a saved model.
 
@@ -59,7 +59,7 @@ def command(**options: Any) -> int:
     model = load_model(options["model"], output)
     if options["proba"] and not hasattr(model, "predict_proba"):
         raise ValueError(f"--proba: a {task_of(model)} has no classes; leave it out")
-    known = read_known(model, options["table"], options["encoding"], output)
+    known = read_known(model, options, output)
     known.source.check(options["keep"], "--keep")
     _check_kept(model, options)
     note_unused(known, output, *options["keep"])

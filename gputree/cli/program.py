@@ -23,7 +23,7 @@ BROKEN_PIPE = 141
 # In the order in which a user meets them.
 COMMANDS = (
     *("train", "predict", "prune", "explain", "report", "export"),
-    *("info", "bench", "doctor", "completion"),
+    *("info", "bench", "doctor", "warmup", "completion"),
 )
 COMPLETE = "_GPUTREE_COMPLETE"  # by which a shell asks for completions
 

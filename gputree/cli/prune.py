@@ -10,12 +10,12 @@ import click
 from gputree.cli.options import (
     TableName,
     documented,
-    encoding_option,
     known_target_option,
     model_argument,
     output_of,
     output_option,
     set_option,
+    text_options,
 )
 from gputree.cli.output import Output, a, fact, writing
 
@@ -44,7 +44,7 @@ EXAMPLES = """\
 )
 @set_option("An option of the method, such as alpha=0.01")
 @known_target_option
-@encoding_option
+@text_options
 @output_option("Where to save the smaller model (default: MODEL-pruned.gputree)")
 def command(**options: Any) -> int:
     """Prune the tree of a saved model and save the smaller one.
@@ -110,7 +110,7 @@ def _pruned(
             raise ValueError(f"--method {method.name} needs {which}: give TABLE after MODEL")
         return model.prune(method), {}, {}
     target = options["target"]
-    known = read_known(model, options["table"], options["encoding"], output, target)
+    known = read_known(model, options, output)
     y = known.answers(target)
     note_unused(known, output, known.target_name(target))
     with output.waiting("pruning"):

@@ -6,12 +6,12 @@ import click
 
 from gputree.cli.options import (
     documented,
-    encoding_option,
     known_target_option,
     model_argument,
     output_of,
     output_option,
     table_argument,
+    text_options,
 )
 from gputree.cli.output import fact, writing
 
@@ -26,7 +26,7 @@ EXAMPLES = """\
 @table_argument
 @known_target_option
 @click.option("--title", help="The title of the page.")
-@encoding_option
+@text_options
 @output_option("Where to save the page (default: MODEL.html)")
 def command(**options: Any) -> int:
     """Write a page about a model: the tree, its scores on a table, its features."""
@@ -41,7 +41,7 @@ def command(**options: Any) -> int:
     if hasattr(model, "rules_"):
         raise ValueError(f"{options['model']} holds rules; a report shows a tree or an ensemble")
     target = options["target"]
-    known = read_known(model, options["table"], options["encoding"], output, target)
+    known = read_known(model, options, output)
     y = known.answers(target)
     note_unused(known, output, known.target_name(target))
 

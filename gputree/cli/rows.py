@@ -3,7 +3,7 @@
 Knows models and tables; must not know what is done with the rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,13 @@ from gputree.cli.settings import near
 from gputree.cli.sources import Source
 from gputree.dtypes import HostArray
 from gputree.errors import ModelFileError
+from gputree.files import readings
+from gputree.files.like import NotDatesError, column_like, not_dates, sources_of
 
+NEW = {  # what becomes of categories that the training did not have
+    "missing": "taken as missing",
+    "majority": "sent where most rows of the training went",
+}
 WORDS = {"True": "true", "False": "false"}  # as text files have them
 
 
@@ -76,23 +82,48 @@ def load_model(path: Path, output: Output) -> Any:
             raise ValueError(f"{path}: {error}") from error
 
 
-def read_known(
-    model: Any, table: str, encoding: str, output: Output, target: str | None = None
-) -> Known:
-    """A table with the columns that a model was fitted on."""
-    return known_rows(model, sources.read(table, encoding, output), output, target)
+def read_known(model: Any, options: dict[str, Any], output: Output) -> Known:
+    """A table with the columns that a model was fitted on, read as in its training."""
+    source = sources.read(options, output, schema_of(model))
+    return known_rows(model, source, output, options.get("target"))
 
 
 def known_rows(model: Any, source: Source, output: Output, target: str | None = None) -> Known:
     """The columns that a model was fitted on, taken from a table."""
     schema = schema_of(model)
-    names = _names(model, source, schema.names, output, target)
+    names = _names(model, source, sources_of(schema), output, target)
     columns = [
-        _column(source, name, kind, categories)
-        for name, kind, categories in zip(names, schema.kinds, schema.categories, strict=True)
+        _column(source, schema, at, column_of(source, name, schema.origin(at)), output)
+        for at, name in enumerate(names)
     ]
     unused = [name for name in source.names if name not in names]
     return Known(source, model, _input(model, schema.names, columns), unused)
+
+
+def column_of(source: Source, name: str, origin: Any) -> Any:
+    """What a column of a model is made of: a column of a table, or a part of its dates."""
+    if origin is None:
+        return source.table[name]
+    try:
+        return column_like(source.table, name, origin)
+    except NotDatesError as error:
+        column = error.column
+        if cells.type_name(column) == "text":
+            fits = readings.fits(cells.stripped(column), origin.reading)
+            row = int(np.argmax(~fits & ~cells.missing(column)))
+            raise _not_as_trained(source, name, column, row, origin.reading) from error
+        raise ValueError(f"{source.name}: {not_dates(name, origin, column)}") from error
+
+
+def _not_as_trained(
+    source: Source, name: str, column: Any, row: int, reading: Any, cure: str = ""
+) -> ValueError:
+    """The error for a cell that cannot be read as its column was in training."""
+    cell = str(cells.decoded(column)[row].as_py())
+    return ValueError(
+        f"{source.name}: column {name!r} held {reading.words()} in training, but holds "
+        f"{cell!r:.40} {source.place(row)}; correct it, or leave the cell empty{cure}"
+    )
 
 
 def note_unused(known: Known, output: Output, *used: str | None) -> None:
@@ -106,7 +137,7 @@ def note_unused(known: Known, output: Output, *used: str | None) -> None:
 
 
 def _names(
-    model: Any, source: Source, wanted: tuple[str, ...], output: Output, target: str | None
+    model: Any, source: Source, wanted: list[str], output: Output, target: str | None
 ) -> list[str]:
     """The columns in the order of the model; by position where it knows no names."""
     lacking = [name for name in wanted if name not in source.names]
@@ -123,16 +154,24 @@ def _names(
     )
 
 
-def _column(source: Source, name: str, kind: Any, categories: Any) -> Any:
+def _column(source: Source, schema: Any, at: int, column: Any, output: Output) -> Any:
     """A column in the type that it had in training."""
-    column = source.table[name]
+    name, categories = schema.names[at], schema.categories[at]
     if categories is None:
-        return _numbers(source, name, column)
+        return _numbers(source, name, column, schema.origin(at))
     column = _typed(column, categories)
     # Values that are new come after the categories: the model knows what to do with them.
     known = set(categories)
     new = [value for value in cells.distinct(column) if value not in known]
-    return cells.as_categories(column, [*categories, *new], ordered=kind.name == "ORDINAL")
+    if new:
+        n_rows = int(cells.among(column, new).sum())
+        output.note(
+            f"column {name!r} of {source.name} has {count(len(new), 'category')} that the training "
+            f"did not have ({listed(new, most=3)}), in {count(n_rows, 'row')}; "
+            f"{NEW.get(schema.unknown, 'refused')}"
+        )
+    is_ordered = schema.kinds[at].name == "ORDINAL"
+    return cells.as_categories(column, [*categories, *new], ordered=is_ordered)
 
 
 def _typed(column: Any, categories: tuple[Any, ...]) -> Any:
@@ -148,17 +187,27 @@ def _typed(column: Any, categories: tuple[Any, ...]) -> Any:
     )
 
 
-def _numbers(source: Source, name: str, column: Any) -> Any:
-    numbers = cells.as_numbers(column)
+def _numbers(source: Source, name: str, column: Any, origin: Any) -> Any:
+    reading = readings.PLAIN
+    if origin is not None and origin.reading.kind == "number":
+        reading = origin.reading
+    numbers = cells.as_numbers(column, reading)
     lost = cells.missing(numbers) & ~cells.missing(column)
-    if lost.any():
+    if lost.any() and reading.others != "missing":
         row = int(np.argmax(lost))
-        raise ValueError(
-            f"{source.name}: column {name!r} held numbers in training, but holds "
-            f"{cells.decoded(column)[row].as_py()!r:.40} {source.place(row)}; correct it, or leave "
-            "the cell empty"
-        )
+        cure = _other_decimal(cells.decoded(column)[row : row + 1], reading)
+        raise _not_as_trained(source, name, column, row, reading, cure)
     return numbers
+
+
+def _other_decimal(cell: Any, reading: Any) -> str:
+    """The cure where a number only has another decimal mark than in training."""
+    (other,) = (mark for mark in readings.DECIMALS if mark != reading.decimal)
+    is_text = cells.type_name(cell) == "text"
+    if not (is_text and readings.fits(cells.stripped(cell), replace(reading, decimal=other)).all()):
+        return ""
+    word = {readings.POINT: "points", readings.COMMA: "commas"}[other]
+    return f"; if the numbers of this file have decimal {word}, give --decimal {other}"
 
 
 def _input(model: Any, names: tuple[str, ...], columns: list[Any]) -> Any:

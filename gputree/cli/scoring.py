@@ -46,7 +46,9 @@ def fit(estimator: Any, rows: Rows, output: Output, what: str) -> Any:
 
 def fit_on(estimator: Any, arguments: tuple[Any, ...], output: Output, what: str) -> Any:
     """Fit on whatever `fit` takes. An interrupt ends it, whatever is there by then."""
-    with output.waiting(what) as line, warnings.catch_warnings():
+    from gputree.backends import aside
+
+    with output.waiting(what, aside.note) as line, warnings.catch_warnings():
         options: dict[str, Any] = {}
         if "callbacks" in signature(estimator.fit).parameters:
 

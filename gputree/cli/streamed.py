@@ -16,8 +16,9 @@ from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
 from gputree.cli.output import Output, count, fact
 from gputree.cli.rows import known_rows
 from gputree.cli.scoring import fit_on, score_lines
-from gputree.cli.sources import Source, is_inferred, path_of
+from gputree.cli.sources import Source, opened, path_of, source_of
 from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
+from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
 KINDS = {"numeric": columns.NUMBER, "ordinal": columns.ORDERED}
@@ -35,6 +36,7 @@ def train_streamed(
     with output.waiting(f"reading {source.name}"):
         data = _dataset(source, target, told, options, wish)
     _refuse_mixed(source, data, options["category"])
+    output.look(source.notes)
     task, reason = _task(target, data.y, options["task"])
     model = fit_on(wish.make(task), (data,), output, "training")
     _note_ids(told, data, output)
@@ -73,10 +75,7 @@ def train_streamed(
 
 def _source(options: dict[str, Any]) -> Source:
     """The file, opened and not read."""
-    from gputree.files import open_files
-
-    path = path_of(options["table"])
-    if path is None:
+    if path_of(options["table"]) is None:
         raise ValueError(f"--stream is for files; the table {options['table']} fits into memory")
     if options["model"] == "rules":
         raise ValueError("--stream: rules are learnt from all values at once; choose another model")
@@ -87,15 +86,10 @@ def _source(options: dict[str, Any]) -> Source:
         )
     if options["ordered"]:
         raise ValueError("--stream cannot order categories; leave --ordered out, or write Parquet")
-    file = open_files(path, encoding=options["encoding"])
-    return Source(
-        str(path),
-        path.name.partition(".")[0],
-        file.schema.empty_table(),
-        path,
-        is_inferred=is_inferred(path),
-        file=file,
-    )
+    if options["drop_missing_target"]:
+        raise ValueError("--stream trains on all rows; leave --drop-missing-target out")
+    file = opened(options)
+    return source_of(options["table"], file, file.schema.empty_table())
 
 
 def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
@@ -120,6 +114,12 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
                     f"--number {name}: with --stream, a text column cannot be read as numbers"
                 )
             found.append(columns.Told(name, columns.NUMBER, "as --number says"))
+        elif is_date(source.table.schema.field(name).type):
+            parts = split_column(name, source.table[name], source.origin(name))
+            found += [
+                columns.Told(part, columns.NUMBER, f"the {origin.part} of dates")
+                for part, _, origin in parts
+            ]
         elif kind == "other":
             found.append(columns.Told(name, columns.IGNORED, "it holds times or other types"))
         else:
@@ -130,19 +130,21 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
 def _dataset(
     source: Source, target: str, told: list[columns.Told], options: dict[str, Any], wish: Wanted
 ) -> Any:
+    from gputree.files.parts import WithParts
     from gputree.fit.dataset import Dataset
 
     asked = {**wish.given, **wish.settings}
     kept = [each for each in told if each.kind != columns.IGNORED]
     if not kept:
         raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
+    categories = [each.name for each in kept if each.kind != columns.NUMBER]
+    file = WithParts(source.file, whole=(target, options["weight"]), as_text=categories)
     return Dataset.from_file(
-        source.name,
+        file,
         target,
         weight=options["weight"],
         columns=[each.name for each in kept],
-        categorical_features=[each.name for each in kept if each.kind != columns.NUMBER],
-        encoding=options["encoding"],
+        categorical_features=categories,
         max_bytes=CHUNK_BYTES,
         **{name: asked[name] for name in OF_DATASET if name in asked},
     )

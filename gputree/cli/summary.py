@@ -21,10 +21,14 @@ MOST_FEATURES = 10  # of an ensemble, with their importances
 
 
 def table_of(told: list[columns.Told]) -> Any:
-    """The columns to learn from."""
+    """The columns to learn from; where they come from goes with them into the model."""
     import pyarrow
 
-    return pyarrow.table({each.name: each.column for each in told if each.column is not None})
+    from gputree.files.readings import tagged
+
+    kept = [each for each in told if each.column is not None]
+    fields = [tagged(pyarrow.field(each.name, each.column.type), each.origin) for each in kept]
+    return pyarrow.table([each.column for each in kept], schema=pyarrow.schema(fields))
 
 
 @dataclass

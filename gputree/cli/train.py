@@ -14,15 +14,15 @@ from gputree.cli.options import (
     Depth,
     Share,
     documented,
-    encoding_option,
     output_of,
     output_option,
     seed_option,
     set_option,
     table_argument,
     target_option,
+    text_options,
 )
-from gputree.cli.output import Output, check_place, encoded, fact, is_one_file, writing
+from gputree.cli.output import Output, check_place, count, encoded, fact, is_one_file, writing
 
 TEST_SHARE = 0.25  # where nothing else is asked for
 # Parameters of estimators that are options of their own.
@@ -58,6 +58,11 @@ EXAMPLES = """\
 @click.option("--category", multiple=True, metavar="COLUMN", help="Treat a column as categories.")
 @click.option("--number", multiple=True, metavar="COLUMN", help="Treat a column as numbers.")
 @click.option("--ordered", multiple=True, metavar="COL=LOW,HIGH", help="Ordered categories.")
+@click.option(
+    "--drop-missing-target",
+    is_flag=True,
+    help="Leave out rows of which the target is missing, instead of refusing the table.",
+)
 @click.option("--weight", metavar="COLUMN", help="The column with the sample weights.")
 @click.option(
     "--test-share",
@@ -87,7 +92,7 @@ EXAMPLES = """\
 @click.option("--backend", metavar="NAME", help="numpy, numba, cuda, cupy or torch.")
 @click.option("--n-jobs", type=int, metavar="N", help="The number of threads.")
 @click.option("--stream", is_flag=True, help="Read a file larger than memory in chunks.")
-@encoding_option
+@text_options
 @output_option("Where to save the model (default: TABLE.gputree in the current folder)")
 @click.option(
     "--report",
@@ -159,7 +164,7 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
     from gputree.cli import answers, columns, scoring, sources, summary
 
     wish = wanted(options)
-    source = sources.read(options["table"], options["encoding"], output)
+    source = sources.read(options, output)
     target = answers.target_name(source, options["target"])
     wishes = columns.Wishes(
         options["category"],
@@ -173,10 +178,17 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
             raise ValueError(f"--weight {target} is the target; choose another column")
         taken[options["weight"]] = "--weight"
     wishes.check(source, taken)
-    y, task, reason = answers.read_answers(source, target, options["task"])
+    n_left = 0
+    if options["drop_missing_target"]:
+        source, n_left = answers.with_answers(source, target)
+    cure = ", or give --drop-missing-target"
+    y, task, reason = answers.read_answers(source, target, options["task"], cure)
     weight = answers.read_weights(source, options["weight"])
     wish.make(task)  # refuses wrong parameters before the columns are read
     told = columns.features(source, list(taken), wishes)
+    output.look([*source.notes, *(each.doubt for each in told)])
+    if n_left:
+        output.note(f"{count(n_left, 'row')} without a target left out")
     rows = scoring.Rows(summary.table_of(told), y, weight)
     seed = options["seed"]
     train, test, how = scoring.divide(rows, task, options["test_share"], seed)
@@ -195,12 +207,11 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
 
 def _places(options: dict[str, Any]) -> tuple[Path, Path]:
     """Where the model and the report go; neither may replace the table or the other."""
-    from gputree.cli.sources import path_of
+    from gputree.cli.sources import path_of, stem_of
 
     path = path_of(options["table"])
-    name = options["table"] if path is None else path.name.removesuffix(".gz")
     inputs = [] if path is None else [path]
-    model = options["output"] or Path(f"{Path(name).stem}.gputree")
+    model = options["output"] or Path(f"{stem_of(options['table'])}.gputree")
     check_place(model, "--output", *inputs)
     report = options["report"] or model.with_suffix(".txt")
     check_place(report, "--report", *inputs)

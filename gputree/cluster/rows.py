@@ -53,7 +53,7 @@ class RankDataset(Dataset):
         )
         if choice.backend.device != "cpu":
             raise ValueError(
-                f"ranks compute on the CPU yet, and this one has {choice.backend.device}; set "
+                f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
                 "device='cpu'"
             )
         reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"

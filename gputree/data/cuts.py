@@ -72,7 +72,7 @@ def checked_bins(max_bins: int) -> int:
     """The most bins of a feature."""
     if not isinstance(max_bins, int | np.integer) or not 2 <= max_bins <= MAX_BINS:
         raise ValueError(
-            f"max_bins={max_bins!r}: an integer from 2 to {MAX_BINS} is needed, as a code takes "
+            f"max_bins={max_bins!r}: an integer from 2 to {MAX_BINS} is needed, since a bin takes "
             "one byte or two"
         )
     return int(max_bins)

@@ -6,7 +6,7 @@ A library is looked up in `sys.modules` and never imported: whoever passes its t
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ from gputree.data.cells import (
     real_dtype,
     renumber,
 )
+from gputree.data.schema import told
 from gputree.dtypes import CATEGORY_NUMBER, MISSING_CATEGORY
+from gputree.files.readings import Origin, origin_of
 
 ORDER_PROBLEM = (
     "but its chunks declare different categories, so that their order is unknown: "
@@ -40,6 +42,7 @@ class Source:
     names: tuple[str, ...]
     n_rows: int
     cells: Iterator[Cells]  # converted when asked for, so that one column is in the air at a time
+    origins: tuple[Origin | None, ...] = ()  # as fields of pyarrow say
 
 
 def open_frame(X: Any) -> Source | None:
@@ -54,7 +57,8 @@ def open_frame(X: Any) -> Source | None:
     if _is_a(X, "polars", "LazyFrame"):
         raise TypeError("X is a polars LazyFrame, which holds no values yet: pass X.collect()")
     if _is_a(X, "pyarrow", "Table", "RecordBatch"):
-        return _source(X.schema.names, X.num_rows, map(arrow_cells, X.columns))
+        source = _source(X.schema.names, X.num_rows, map(arrow_cells, X.columns))
+        return replace(source, origins=told(map(origin_of, X.schema)))
     return None
 
 

@@ -6,6 +6,7 @@ in `kinds`.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import array_api_compat
@@ -126,13 +127,14 @@ def _read_columns(source: Source, flags: Flags, like: Schema | None) -> Table:
         if like is not None:
             columns.append(known_column(cells, like, at))
             continue
-        columns.append(new_column(cells, name, at, flag))
+        column = new_column(cells, name, at, flag)
+        columns.append(replace(column, origin=source.origins[at]) if source.origins else column)
         if columns[at].kind is Kind.NUMERIC and isinstance(cells, Values) and cells.is_text:
             as_text.append(column_label(name, at))
     if as_text:
         warnings.warn(
             f"{as_text[0]}{f' and {len(as_text) - 1} more' if as_text[1:] else ''}: text that is "
-            "numbers is taken for numbers; list columns of categories in categorical_features, or "
+            "numbers is treated as numbers; list columns of categories in categorical_features, or "
             "convert the others to numbers",
             stacklevel=2,
         )

@@ -26,6 +26,7 @@ from gputree.data.table import Column, Kind, Table
 from gputree.data.weights import read_weights
 from gputree.dtypes import CATEGORY_NUMBER, MISSING_CATEGORY, HostArray
 from gputree.files.names import no_column
+from gputree.files.readings import origin_of
 from gputree.files.table_file import TableFile, kind_of
 
 TEXT = ("text", "nominal", "ordinal")
@@ -47,7 +48,7 @@ class Stream:
         cls, file: TableFile, target: Any, weight: str | None, columns: Any, max_bytes: int
     ) -> "Stream":
         """All columns are features but the target and the weight, if `columns` names no others."""
-        targets = (target,) if isinstance(target, str) else tuple(target or ())
+        targets = names_in(target)
         taken = [*targets, *([] if weight is None else [weight])]
         roles = [*(" to be the target" for _ in targets), " to be the weight"]
         for name, role in zip(taken, roles, strict=False):
@@ -56,7 +57,7 @@ class Stream:
         if columns is None:
             features = tuple(name for name in file.names if name not in taken)
         else:
-            features = tuple([columns] if isinstance(columns, str) else columns)
+            features = names_in(columns)
             for name in features:
                 if name not in file.names:
                     raise no_column(file.path, name, file.names)
@@ -129,6 +130,11 @@ class Stream:
             raise ValueError(f"{self.file.path}: column {self.weight!r}: {error}") from error
 
 
+def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of columns, of which one may be given as it is."""
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
 def by_categories(column: Any) -> Any:
     """Text as numbers of its distinct values; any other column as it is."""
     return column.dictionary_encode() if kind_of(column.type) == "text" else column
@@ -147,7 +153,9 @@ class Features:
 
     def __init__(self, stream: Stream, categorical_features: CategoricalFeatures) -> None:
         flags = categorical_flags(categorical_features, stream.features, is_named=True)
-        dtypes = [stream.file.schema.field(name).type for name in stream.features]
+        fields = [stream.file.schema.field(name) for name in stream.features]
+        dtypes = [field.type for field in fields]
+        self._origins = [origin_of(field) for field in fields]
         # A file has no dtype for categories of text: columns of text are categories.
         self._flags = [
             True if flag is None and kind_of(dtype) == "text" else flag
@@ -178,9 +186,12 @@ class Features:
         """The columns, once all rows have been seen; `n_missing` is of numeric ones."""
         missing = dict(zip(self.numeric, (n_missing > 0).tolist(), strict=True))
         columns = [
-            Column(name, Kind.NUMERIC, np.empty(0))
-            if at in missing
-            else self._categories[at].column()
+            replace(
+                Column(name, Kind.NUMERIC, np.empty(0))
+                if at in missing
+                else self._categories[at].column(),
+                origin=self._origins[at],
+            )
             for at, name in enumerate(self._names)
         ]
         has_missing = tuple(

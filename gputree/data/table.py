@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any, overload
 
 from gputree.dtypes import Array
+from gputree.files.readings import Origin
 
 
 class Kind(IntEnum):
@@ -27,6 +28,7 @@ class Column:
     kind: Kind
     values: Array  # (rows,) float32 or float64, NaN missing; CATEGORY_NUMBER numbers for categories
     categories: tuple[Any, ...] | None = None  # categories in their order, None for numeric columns
+    origin: Origin | None = None  # how it is read from a file, where that is not as usual
 
 
 @dataclass(frozen=True)

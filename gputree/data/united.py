@@ -56,7 +56,7 @@ class Columns:
                     f"{kinds[1].name.lower()} in another; convert it to one type in all parts"
                 )
             categories.append(_united(name, at, kinds[0], one.categories[at], two.categories[at]))
-        schema = Schema(one.names, one.kinds, tuple(categories))
+        schema = Schema(one.names, one.kinds, tuple(categories), origins=one.origins)
         return Columns(schema, self.names)
 
 

@@ -28,12 +28,13 @@ def read_weights(
         if not isinstance(sample_weight, numbers.Number):
             raise TypeError(
                 "Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got "
-                f"scalar `{weight!r}` instead. Give {name} as a number for all rows, or one a row"
+                f"scalar `{weight!r}` instead. Give {name} as one number for all rows, or as one "
+                "per row"
             )
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"{name}.shape == {weight.shape}, expected ({n_rows},): one weight a row is needed"
+            f"{name}.shape == {weight.shape}, expected ({n_rows},): one weight per row is needed"
         )
     for is_bad, kind, what in [
         (~np.isfinite(weight), "NaN or infinite", "NaN or infinite"),

@@ -96,7 +96,7 @@ def load_file(
         raise no_column(file.path, target, names, " to be the target")
     if len(names) == 1:
         raise ValueError(
-            f"{path} has one column, {shown(names[0])}; at least a feature and the target are "
+            f"{path} has one column, {shown(names[0])}; at least one feature and the target are "
             "needed, separated by commas"
         )
     table = file.read()

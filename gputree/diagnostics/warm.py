@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from gputree.backends import registry
+from gputree.backends import aside, registry
+from gputree.backends.user_folder import user_folder
 from gputree.boosting.gradient import GradientBoostingClassifier
 from gputree.boosting.gradient_regressor import GradientBoostingRegressor
 from gputree.dtypes import HostArray
@@ -14,6 +15,7 @@ from gputree.ensembles.extra_trees import ExtraTreesClassifier, ExtraTreesRegres
 from gputree.ensembles.forests import RandomForestClassifier, RandomForestRegressor
 from gputree.estimators.classic import C45Classifier, CARTClassifier, CARTRegressor
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from gputree.progress import Progress
 
 FEW, SOME, MANY = 300, 4_000, 60_000  # rows: each is the way of other kernels
 CATEGORIES = 4  # the column that has some
@@ -25,7 +27,7 @@ FORESTS = RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, E
 BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
 
 
-def warmup(device: str = "cpu") -> float:
+def warmup(device: str = "cpu", *, verbose: bool = False) -> float:
     """Compile the kernels of a device, or load them from disk, so that the first fit need not.
 
     Trees, forests, extra trees and gradient boosting are fitted to small tables, with weights,
@@ -39,6 +41,8 @@ def warmup(device: str = "cpu") -> float:
     ----------
     device : {'cpu', 'cuda', 'cuda:N'}, default='cpu'
         Whose kernels are compiled.
+    verbose : bool, default=False
+        Whether to show on standard error how far it has come.
 
     Returns
     -------
@@ -51,14 +55,53 @@ def warmup(device: str = "cpu") -> float:
     >>> gputree.warmup() >= 0.0
     True
     """
-    name = "numba" if device == "cpu" else "cuda"
-    backend = registry.choose(device, name).backend
-    before = backend.compile_seconds
+    before = compile_seconds(device)
+    n = n_models()
+    progress = Progress(aside.COMPILING, n, is_shown=verbose, unit="models")
+    try:
+        for _ in compiled(device):
+            progress.step()
+    finally:
+        progress.end()
+    return compile_seconds(device) - before
+
+
+def compiled(device: str) -> Iterator[int]:
+    """Fit one usual model after another, and tell how many are done."""
+    for done, (model, X) in enumerate(_all_uses(), 1):
+        _use(model.set_params(device=device, backend=_name(device)), X)
+        yield done
+    if device == "cpu":
+        aside.note_compiled(aside.USUAL)
+
+
+def n_models() -> int:
+    """How many models are fitted."""
+    return sum(1 for _ in _all_uses())
+
+
+def compile_seconds(device: str) -> float:
+    """What this process has compiled for a device."""
+    return registry.choose(device, _name(device)).backend.compile_seconds
+
+
+def _name(device: str) -> str:
+    return "numba" if device == "cpu" else "cuda"
+
+
+def _all_uses() -> Iterator[tuple[Any, HostArray]]:
     for dtype in (np.float32, np.float64):
-        plain, mixed = _tables(dtype)
-        for model, X in _uses(plain, mixed):
-            _use(model.set_params(device=device, backend=name), X)
-    return registry.choose(device, name).backend.compile_seconds - before
+        yield from _uses(*_tables(dtype))
+
+
+def kept_in(device: str = "cpu") -> str | None:
+    """The folder in which compiled kernels of a device are kept; None where none can be."""
+    if device != "cpu":
+        return str(user_folder())
+    from gputree.kernels.cpu.grow import grow  # with the compiler, which takes long to import
+
+    folder: str | None = grow._cache.cache_path
+    return folder
 
 
 def _tables(dtype: Any) -> tuple[HostArray, HostArray]:

@@ -326,8 +326,8 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         if len(shape) == 2:
             if shape[1] != 1:
                 raise ValueError(
-                    f"y has {shape[1]} outputs, and AdaBoost is for one; fit a model for each, or "
-                    "use RandomForestRegressor"
+                    f"y has {shape[1]} outputs, but AdaBoost takes one; fit one model per output, "
+                    "or use RandomForestRegressor"
                 )
             y = column_or_1d(to_numpy(y), warn=True)
         return super().fit(X, y, sample_weight, callbacks=callbacks)

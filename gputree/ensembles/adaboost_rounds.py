@@ -173,4 +173,4 @@ class AdaBoost(Ensemble):
         if not np.isfinite(held) or (self.estimator_errors_ > 1).any():
             raise ModelFileError("the weights or errors of the trees cannot be those of a fit")
         if hasattr(self, "classes_") and not held > 0:
-            raise ModelFileError("no tree has a say")
+            raise ModelFileError("no tree has a positive weight")

@@ -214,7 +214,7 @@ class Averaging(Ensemble):
         if draws is None:
             raise AttributeError(
                 f"{name}: the model does not know which rows its trees have seen; fit with "
-                "bootstrap=True or max_samples (a saved model has forgotten them)"
+                "bootstrap=True or max_samples (a saved model does not keep it)"
             )
         return draws
 

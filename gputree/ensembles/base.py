@@ -112,7 +112,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
         self._check_number()
         stem = self._new_stem()
         stem._n_trees = self.n_estimators
-        growing = Growing(stem, X, y, sample_weight)
+        growing = Growing(stem, X, y, sample_weight, self)
         run = self._begin(growing, stem, growing.learned)
         run.shown = shown(X, y, sample_weight)
         return self._run(run, X, callbacks, start)
@@ -295,7 +295,10 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
     def _progress(self, run: Run, n: int) -> Progress:
         """What tells of the trees that are done, of so many in all."""
         is_shown = bool(self.verbose)
-        return Progress(type(self).__name__, n, is_shown=is_shown, n_before=len(run.kept))
+        note = run.fit.compiling_note
+        return Progress(
+            type(self).__name__, n, is_shown=is_shown, n_before=len(run.kept), note=note
+        )
 
     def _fill(self, run: Run, listeners: Listeners, so_far: Callable[[], Any]) -> None:
         """Grow the trees of a run, telling of each."""

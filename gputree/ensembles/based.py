@@ -20,13 +20,13 @@ def stem_of(ensemble: Any, estimator: Any, default: TreeEstimator) -> TreeEstima
         )
     if not type(stem).fit.__module__.startswith("gputree."):
         raise TypeError(
-            f"estimator={estimator!r:.60} is not a tree of gputree as it is: its class has a `fit` "
+            f"estimator={estimator!r:.60} is a subclass of a tree of gputree with a `fit` "
             "of its own, which ensembles would not call"
         )
     if stem.combines_columns:
         raise TypeError(
-            f"estimator={estimator!r:.60} tests combinations of columns, which trees of ensembles "
-            f"cannot do yet; give for example {type(default).__name__}()"
+            f"estimator={estimator!r:.60} splits on combinations of columns, which trees of "
+            f"ensembles cannot do yet; give for example {type(default).__name__}()"
         )
     kind = "classifier" if hasattr(default, "predict_proba") else "regressor"
     if hasattr(stem, "predict_proba") != hasattr(default, "predict_proba"):

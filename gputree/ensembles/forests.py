@@ -181,7 +181,7 @@ class RandomForestClassifier(ForestClassifier):
     splits : {'axis', 'oblique'}, default='axis'
         What nodes test: a column, or with 'oblique' also weighted sums of columns, as in
         `ObliqueTreeClassifier`. For missing='direction', nominal='subset' and no constraints.
-    directions : {'sparse', 'lda', 'cart-lc'}, default='sparse'
+    directions : {'sparse', 'lda', 'logistic', 'cart-lc'}, default='sparse'
         Where weighted sums come from, as in `ObliqueTreeClassifier`; 'sparse' ones are random and
         quick. For splits='oblique', as are the next two.
     max_projections : int or None, default=None

@@ -73,7 +73,7 @@ def proximities(leaf: HostArray) -> HostArray:
     n_rows, n_trees = leaf.shape
     if n_rows > MOST_ROWS:
         raise ValueError(
-            f"X has {n_rows:,} rows, and the proximities of more than {MOST_ROWS:,} take too much "
+            f"X has {n_rows:,} rows; the proximities of more than {MOST_ROWS:,} rows take too much "
             "memory; give a sample of the rows, or compare pairs of rows of apply(X)"
         )
     together = np.zeros((n_rows, n_rows), np.int32)

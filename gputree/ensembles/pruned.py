@@ -12,7 +12,7 @@ def method_for(stem: TreeEstimator, remedy: str | None) -> Method | None:
     """How each tree is pruned; with a remedy, it has seen all rows."""
     if stem.validation_fraction is not None:
         raise ValueError(
-            "validation_fraction: the trees of an ensemble are judged by the rows they have not "
+            "validation_fraction: the trees of an ensemble are pruned by the rows they have not "
             "seen; leave it out"
         )
     judged = stem.pruning is not None and method_of(stem.pruning).needs_now() in (
@@ -21,7 +21,8 @@ def method_for(stem: TreeEstimator, remedy: str | None) -> Method | None:
     )
     if judged and remedy is not None:
         raise ValueError(
-            f"pruning={stem.pruning!r} judges a tree by rows it has not seen, and here trees see "
+            f"pruning={stem.pruning!r} prunes by rows that a tree has not seen, but here every "
+            "tree sees "
             f"all; {remedy}, or prune by 'pessimistic', 'minimum_error', 'critical_value' or "
             "ccp_alpha"
         )

@@ -36,8 +36,8 @@ class LeafTargets:
         answers = growing.answers
         if answers.shape[1] > 1:
             raise ValueError(
-                f"keep_targets=True: y has {answers.shape[1]} outputs, and quantiles are of one; "
-                "fit a forest for each"
+                f"keep_targets=True: y has {answers.shape[1]} outputs, but quantiles need a single "
+                "one; fit one forest per output"
             )
         order = content_order(growing).row  # equal models have equal bytes
         order = order[np.argsort(answers[order, 0], kind="stable")]
@@ -119,7 +119,7 @@ class LeafTargets:
         for member, own in zip(members, leaf, strict=True):
             tree = member.tree
             if ((own < 0) | (own >= tree.n_nodes)).any() or not tree.is_leaf[own].all():
-                raise ModelFileError("a target belongs to a leaf that its tree has not")
+                raise ModelFileError("a target belongs to a leaf that its tree does not have")
             n_of = np.bincount(own, minlength=tree.n_nodes)
             if (n_of[tree.is_leaf & (tree.n_rows > 0)] == 0).any():
                 raise ModelFileError("a leaf has no targets")

@@ -107,12 +107,12 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
         for feature in dataset.bins.features:
             if feature.kind is Kind.NUMERIC:
                 raise ValueError(
-                    f"column {feature.name!r} is numeric, and ID3 splits categories only; give it "
-                    "a category dtype, list it in categorical_features, or use C45Classifier"
+                    f"column {feature.name!r} is numeric, but ID3 splits on categories only; give "
+                    "it a category dtype, list it in categorical_features, or use C45Classifier"
                 )
             if feature.has_missing:
                 raise ValueError(
-                    f"column {feature.name!r} has missing values, which ID3 does not know; fill "
+                    f"column {feature.name!r} has missing values, which ID3 cannot handle; fill "
                     "them, or use C45Classifier"
                 )
 

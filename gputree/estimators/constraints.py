@@ -84,7 +84,7 @@ def _check_names(given: list[Any], dataset: Dataset, estimator: str) -> None:
         shown = [*unknown[:MOST_NAMES], "..."] if len(unknown) > MOST_NAMES else unknown
         raise ValueError(
             f"monotonic_cst contains {len(unknown)} unexpected feature names: {shown}. They are "
-            "no columns of X"
+            "not columns of X"
         )
 
 
@@ -128,7 +128,7 @@ def _column(column: Any, dataset: Dataset) -> int:
     names = dataset.schema.names
     if isinstance(column, str):
         if column not in names:
-            raise ValueError(f"interaction_cst has {column!r}, which is no column of X")
+            raise ValueError(f"interaction_cst has {column!r}, which is not a column of X")
         return names.index(column)
     if not isinstance(column, int | np.integer) or not 0 <= column < len(names):
         raise ValueError(

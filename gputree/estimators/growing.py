@@ -31,16 +31,23 @@ Finished: TypeAlias = tuple[Tree, int, set[int]]  # the bytes it held, and divid
 class Growing(Fit):
     """What an estimator makes of the arguments of `fit`, before any tree is grown."""
 
-    def __init__(self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(
+        self, estimator: "TreeEstimator", X: Any, y: Any, sample_weight: Any, model: Any = None
+    ) -> None:
+        """`model` is what is fitted, where that is more than one tree of the estimator."""
         self._estimator = estimator
         _check_criterion(estimator)
         self._criterion = parameters.criterion(estimator.criterion, estimator.CRITERIA)
         estimator._check_ways(self._criterion)
         budget = parameters.budget(estimator.histogram_budget)
-        dataset, self.weight = read_dataset(estimator, X, sample_weight, estimator._n_trees)
+        given = X, y, sample_weight
+        n_trees = estimator._n_trees
+        dataset, self.weight = read_dataset(
+            estimator, *given, n_trees, estimator if model is None else model
+        )
         self._y = dataset.y if y is None else y
-        given = self._y, dataset.n_rows, self.weight, dataset.comm
-        self.target, self.learned = estimator._target(*given)
+        answers = self._y, dataset.n_rows, self.weight, dataset.comm
+        self.target, self.learned = estimator._target(*answers)
         estimator._check_table(dataset)
         self.rules = estimator._rules(self._criterion, self.target, dataset, self._y)
         self._combinations: Combinations | None = None  # made for the first tree
@@ -76,6 +83,7 @@ class Growing(Fit):
         n_rows = dataset.n_everywhere
         n_bytes = n_rows * dataset.n_features * dataset.bins.code_bytes
         for n in trees_at_once(backend, n_rows, n_bytes, self.budget):
+            self.go_over()
             batch = list(itertools.islice(pairs, n))
             if not batch:
                 return
@@ -89,6 +97,7 @@ class Growing(Fit):
 
     def grow(self, target: Target, seed: int | None = None) -> Tree:
         """A tree on the rows that have a weight in the target."""
+        self.go_over()
         rules = self._rules_of(target, seed)
         grown = self._estimator._grow(self.backend, self.dataset, target, rules, self.budget)
         return self._noted(*self._finished([target], [rules], 0, grown))

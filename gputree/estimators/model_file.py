@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from gputree.data.schema import Schema
+from gputree.data.schema import Schema, read_origins
 from gputree.data.table import Kind
 from gputree.dtypes import MAX_BINS, STAY, HostArray
 from gputree.errors import ModelFileError
@@ -150,6 +150,8 @@ def describe(estimator: Any) -> dict[str, Any]:
     }
     if hasattr(estimator, "classes_"):
         described["classes"] = to_plain(estimator.classes_)
+    if schema.origins:
+        described["origins"] = [each and each.to_plain() for each in schema.origins]
     return described
 
 
@@ -199,7 +201,7 @@ def new_tree(header: dict[str, Any]) -> Any:
 
     estimator = _new(header["estimator"])
     if not isinstance(estimator, TreeEstimator):
-        raise ModelFileError("the file describes a tree that is none")
+        raise ModelFileError("the file describes something that is not a tree")
     return estimator
 
 
@@ -213,7 +215,7 @@ def restore_tree(
     schema = read_schema(header)
     tree = read_tree(arrays, n_categories(schema))
     if (tree.directions is not None) != estimator.combines_columns:
-        raise ModelFileError("the tree is not of the kind that the file tells")
+        raise ModelFileError("the tree is not of the kind that the file names")
     estimator.nodes_, estimator.schema_ = tree, schema
     estimator.missing_ = read_missing(header, tree, is_classifier)
     estimator.n_features_in_ = schema.n_features
@@ -308,7 +310,7 @@ def read_schema(header: dict[str, Any]) -> Schema:
     categories = tuple(from_plain(plain) for plain in header["levels"])
     has_missing = header["has_missing"]
     if not isinstance(has_missing, list) or not all(isinstance(x, bool) for x in has_missing):
-        raise ModelFileError("what is said of missing values is not true or false")
+        raise ModelFileError("the flags of missing values are not true or false")
     if not len(names) == len(kinds) == len(categories) == len(has_missing):
         raise ModelFileError("the columns are described incompletely")
     for kind, known in zip(kinds, categories, strict=True):
@@ -322,5 +324,12 @@ def read_schema(header: dict[str, Any]) -> Schema:
         ):
             raise ModelFileError("a category of a column is a missing value")
     if header["unknown"] not in WAYS["unknown_category"]:
-        raise ModelFileError("what becomes of categories that were not seen at fit is unknown")
-    return Schema(tuple(names), kinds, categories, tuple(has_missing), header["unknown"])
+        raise ModelFileError("the handling of categories that were not seen at fit is unknown")
+    return Schema(
+        tuple(names),
+        kinds,
+        categories,
+        tuple(has_missing),
+        header["unknown"],
+        read_origins(header.get("origins"), len(names)),
+    )

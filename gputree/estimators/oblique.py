@@ -25,7 +25,7 @@ from gputree.pruning.task import Method
 from gputree.tree.familiar import FamiliarTree
 
 PROJECTIONS_A_COLUMN = 4  # that a node tries, where nobody says how many
-DIRECTIONS = ("lda", "cart-lc", "sparse")
+DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")
 
 
 class ObliqueTree(TreeEstimator):
@@ -42,8 +42,8 @@ class ObliqueTree(TreeEstimator):
     def tree_(self) -> FamiliarTree:
         """Not there: scikit-learn's trees have no combinations of columns; see `nodes_`."""
         raise AttributeError(
-            f"{type(self).__name__} has no tree_: scikit-learn's trees test a column a node; the "
-            "tree with its combinations is nodes_"
+            f"{type(self).__name__} has no tree_: scikit-learn's trees test one column per node; "
+            "the tree with its combinations is nodes_"
         )
 
     @property
@@ -81,18 +81,19 @@ class ObliqueTree(TreeEstimator):
             is_random = self.splitter == "random"
             plan = projections_of(dataset.bins, column, values, sought, is_random=is_random)
             return Combinations(lambda backend, _, budget: Projecting(backend, plan, budget), plan)
-        max_bins = int(dataset.bins.n_values.max())
+        max_bins, max_depth = int(dataset.bins.n_values.max()), self.max_depth
 
         def fitted(backend: Backend, target: Target | None, budget: int) -> Combining:
             assert target is not None
-            return Oblique(backend, values, column, target, sought, max_bins, budget)
+            return Oblique(backend, values, column, target, sought, max_bins, budget, max_depth)
 
         return Combinations(fitted)
 
     def _check_method(self, method: Method) -> None:
         if isinstance(method, ErrorBased):
             raise ValueError(
-                "pruning by 'error_based' moves tests up, which is not done with combinations of "
+                "pruning by 'error_based' moves tests up, which is not supported for combinations "
+                "of "
                 "columns; use 'pessimistic', 'minimum_error', 'reduced_error' or 'cost_complexity'"
             )
         if getattr(method, "row_shares", "training") != "training":
@@ -136,10 +137,12 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
     ----------
     criterion : {'gini', 'entropy', 'log_loss', 'error', 'twoing'}, default='gini'
         The impurity that splits lower, or a criterion of your own, from `make_criterion`.
-    directions : {'lda', 'sparse'}, default='lda'
+    directions : {'lda', 'logistic', 'cart-lc', 'sparse'}, default='lda'
         Where combinations come from. 'lda' are linear discriminants of each class against the
-        others, of few columns and of more; 'sparse' are random columns, each with a weight of 1 or
-        -1 in units of its spread.
+        others, of few columns and of more, which are then fitted again to the rows beside the best
+        split. 'logistic' are the same by logistic regression. 'cart-lc' goes on from 'lda' and
+        turns the best combination towards one column after another. 'sparse' are random columns,
+        each with a weight of 1 or -1 in units of its spread.
     max_terms : int, default=8
         The most columns in a combination.
     max_projections : int or None, default=32
@@ -241,8 +244,9 @@ max_features_, backend_, device_
 class ObliqueTreeRegressor(ObliqueTree, DecisionTreeRegressor):
     """A decision tree for numbers whose nodes may test a combination of columns.
 
-    With directions='lda' the combinations of a node are least squares fits of the target. All else
-    is as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
+    With directions='lda' the combinations of a node are least squares fits of the target, and with
+    'logistic' they tell targets above the mean of the node from those below. All else is
+    as in `ObliqueTreeClassifier`, and targets are those of `DecisionTreeRegressor`.
 
     Parameters
     ----------

@@ -102,10 +102,12 @@ class Prunable(BaseEstimator):
         check_is_fitted(self)
         if nodes is not None:
             if method is not None or options:
-                raise ValueError("nodes are cut by hand; leave out method and its options")
+                raise ValueError(
+                    "with nodes the tree is pruned by hand; leave out method and its options"
+                )
             return self._with(cut_by_hand(self._bare_task(), nodes))
         if method is None:
-            raise ValueError("give a method of pruning, or the nodes to cut")
+            raise ValueError("give a pruning method, or the nodes to turn into leaves")
         chosen = method_of(method, **options)
         self._check_method(chosen)
         return self._with(chosen.prune(self._task(chosen, X, y, sample_weight)))
@@ -196,7 +198,7 @@ class Prunable(BaseEstimator):
         needs, bare = method.needs_now(), self._bare_task()
         if X is None or needs == "nothing":
             if X is not None or y is not None:
-                raise ValueError(f"pruning by {method.name!r} looks at no rows; leave out X and y")
+                raise ValueError(f"pruning by {method.name!r} uses no rows; leave out X and y")
             return bare
         if needs == "folds":
             growing = Growing(self, X, y, sample_weight)
@@ -268,7 +270,7 @@ class Prunable(BaseEstimator):
         for name, value in growing.learned.items():
             if not np.array_equal(getattr(self, name), value):
                 raise ValueError(
-                    f"X and y are to be the rows of the training: {name} was "
+                    f"X and y have to be the training rows: {name} was "
                     f"{getattr(self, name)}, and is {value}"
                 )
 
@@ -325,7 +327,7 @@ class Prunable(BaseEstimator):
             needed(None, method.name)
         if has_validation and needs not in ("validation", "folds"):
             raise ValueError(
-                f"validation rows are of no use to pruning={self.pruning!r}; leave them out, or "
+                f"pruning={self.pruning!r} does not use validation rows; leave them out, or "
                 "prune by 'reduced_error', 'cost_complexity' or 'pre'"
             )
         return method
@@ -334,7 +336,9 @@ class Prunable(BaseEstimator):
 def not_coded(X: Any) -> Any:
     """X, unless it is a Dataset."""
     if isinstance(X, Dataset):
-        raise TypeError("a prediction takes a table of values, not a Dataset, which has codes")
+        raise TypeError(
+            "predictions need a table of values; a Dataset holds only the bins of its rows"
+        )
     return X
 
 
@@ -354,7 +358,7 @@ def drawn_folds(cv: int | tuple[int, ...], is_in: HostArray, seed: int) -> Itera
     row = np.flatnonzero(is_in)
     if isinstance(cv, tuple):
         if len(cv) != len(is_in):
-            raise ValueError(f"cv has the folds of {len(cv)} rows; there are {len(is_in)}")
+            raise ValueError(f"cv has the folds of {len(cv)} rows, but there are {len(is_in)} rows")
         fold = np.asarray(cv)[row]
     else:
         fold = np.empty(len(row), np.int64)

@@ -127,12 +127,12 @@ class Readable(BaseEstimator):
 
         check_is_fitted(self)
         if not hasattr(self, "classes_"):
-            raise TypeError("rules answer with classes, and a regression has none")
+            raise TypeError("rules predict classes, and a regression has none")
         rules = rules_of(self.nodes_, self.schema_, self.classes_)
         if X is None and y is None:
             return rules
         if X is None or y is None:
-            raise ValueError("rules are counted on X and y; give both of them, or none")
+            raise ValueError("rules are counted on X and y; give both or neither")
         return rules.counted(self._checked(X), y)
 
     # What estimators fill in.

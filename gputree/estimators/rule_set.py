@@ -104,7 +104,7 @@ versicolor (48 rows, 97.9%)
         """
         confidence = parameters.real("confidence", self.confidence, 0.0, 0.5)
         if confidence == 0.0:
-            raise ValueError("confidence=0: no error is beyond its limit then; give more than 0")
+            raise ValueError("confidence=0 puts no limit on errors; give more than 0")
         parameters.one_of("selection", self.selection, dict.fromkeys(SELECTIONS))
         tree = self._new_tree()
         if isinstance(X, Dataset):

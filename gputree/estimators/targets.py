@@ -45,7 +45,7 @@ def read_entries(y: Any, estimator: str, *, numbers: bool = False) -> HostArray:
         )
     given = to_numpy(y)
     if given.ndim == 0:
-        raise ValueError(f"y={y!r} is a single value; one a row is needed")
+        raise ValueError(f"y={y!r} is a single value; one value per row is needed")
     if given.dtype.kind in "mM":
         raise ValueError(
             f"y has dtype {given.dtype}; convert times to numbers, or to text for classes"
@@ -125,7 +125,7 @@ def class_factors(
     by_data = isinstance(priors, str) and priors == "data"
     if class_weight is not None:
         if not by_data:
-            raise ValueError("class_weight and priors both weigh the classes; give one of them")
+            raise ValueError("class_weight and priors both weight the classes; give one of them")
         counts = total(comm, np.bincount(number, minlength=len(classes)))
         return _weight_factors(class_weight, classes, counts)
     if by_data:
@@ -143,8 +143,8 @@ def _held_by_all(held: HostArray, weight: HostArray | None, comm: Comm) -> HostA
     """The weight that all ranks have of each class."""
     if weight is not None and (weight != np.rint(weight)).any():
         raise ValueError(
-            "priors ask for the weight of each class, and sums of fractions depend on their order; "
-            "with rows on several ranks give whole-numbered weights, or class_weight"
+            "priors need the total weight of each class, and sums of fractions depend on their "
+            "order; with rows on several ranks give whole-numbered weights, or class_weight"
         )
     return total(comm, held)
 

@@ -115,14 +115,14 @@ def background_table(method: str, background: Any, schema: Schema | None) -> Tab
     if method == "path":
         if background is not None:
             raise ValueError(
-                "background: method='path' goes by the weights of the training; leave it out, or "
+                "background: method='path' uses the row counts of the training; leave it out, or "
                 "use method='interventional'"
             )
         return None
     if background is None:
         raise ValueError(
-            "background: method='interventional' takes what is not known from other rows; give "
-            "some, such as 100 rows of the training"
+            "background: method='interventional' takes unknown values from other rows; give "
+            "some, such as 100 training rows"
         )
     table = read_table(background, like=schema)
     if not table.n_rows:

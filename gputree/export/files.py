@@ -73,7 +73,7 @@ def _format_of(path: str | os.PathLike[str]) -> str:
             return name
     known = ", ".join(f"{own} ({name})" for name, own in FORMATS.items())
     raise ValueError(
-        f"path={os.fsdecode(path)!r}: the suffix tells no format; use one of {known}, or format="
+        f"path={os.fsdecode(path)!r}: the suffix names no format; use one of {known}, or format="
     )
 
 

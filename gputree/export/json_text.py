@@ -60,12 +60,14 @@ def to_json(header: dict[str, Any], stored: dict[str, ArrayOrParts], *, indent: 
                 "kind": Kind(kind).name.lower(),
                 "levels": _items(categories),
                 "missing": has,
+                **({} if origin is None else {"origin": origin}),
             }
-            for name, kind, categories, has in zip(
+            for name, kind, categories, has, origin in zip(
                 header["names"],
                 header["kinds"],
                 header["levels"],
                 header["has_missing"],
+                header.get("origins") or [None] * len(header["names"]),
                 strict=True,
             )
         ],
@@ -182,6 +184,9 @@ def _header(said: dict[str, Any], n_characters: int) -> dict[str, Any]:
         "unknown": said["unknown_category"],
         "missing": said["missing"],
     }
+    origins = [column.get("origin") for column in columns]
+    if any(origin is not None for origin in origins):
+        header["origins"] = origins
     if said["classes"] is not None:
         header["classes"] = _plain_labels(said["classes"], n_characters)
     if said["ensemble"] is True:

@@ -26,7 +26,7 @@ def to_sql(plan: Plan, table: str, dialect: str, keep: Iterable[str]) -> str:
     plan.refuse_median("SQL")
     if plan.combine == plans.VOTES:
         raise NotExportable(
-            "SQL cannot let trees vote whose rows are divided; fit the estimator of "
+            "SQL cannot count the votes of trees that divide rows; fit the estimator of "
             f"{plan.estimator} with missing='direction', or use to_python, to_c or to_json"
         )
     columns = Columns(plan, DIALECTS[dialect])
@@ -38,7 +38,7 @@ def to_sql(plan: Plan, table: str, dialect: str, keep: Iterable[str]) -> str:
         return _select([f"t.{name}" for name in kept], raw, answers, source)
     if any(name.strip('"').lower().startswith(RAW) for name in kept):
         raise ValueError(
-            f"keep: names that begin with {RAW} are those of the SELECT itself; rename"
+            f"keep: names that begin with {RAW} are reserved for the SELECT itself; rename"
         )
     # Not indented: a name or a category may hold a line break, which is part of it.
     inner = _select([f"t.{name}" for name in kept], raw, _raw_names(plan), source)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from gputree.files.content import Content
 from gputree.files.lines import not_decoded, opened_text
 from gputree.files.names import shown
 from gputree.files.table_file import TableFile
@@ -38,11 +38,8 @@ class Attribute:
 class ArffFile(TableFile):
     """A file with declared attributes, so that nothing has to be found out."""
 
-    def __init__(
-        self, path: Path, columns: Sequence[str] | None, encoding: str, *, is_gzip: bool
-    ) -> None:
-        self.path = path
-        self._encoding, self._is_gzip = encoding, is_gzip
+    def __init__(self, content: Content, columns: Sequence[str] | None, encoding: str) -> None:
+        self.path, self._content, self._encoding = content.path, content, encoding
         self._attributes, self._data_line = self._header()
         self._choose([attribute.name for attribute in self._attributes], columns)
 
@@ -140,15 +137,13 @@ class ArffFile(TableFile):
     def _lines(self, after: int = 0) -> Iterator[tuple[int, str]]:
         """Lines that are neither blank nor comments, with their numbers."""
         try:
-            with opened_text(self.path, self._encoding, is_gzip=self._is_gzip) as file:
+            with self._content.telling(), opened_text(self._content, self._encoding) as file:
                 for number, line in enumerate(file, start=1):
                     bare = line.strip()
                     if number > after and bare and bare[0] != "%":
                         yield number, bare
         except UnicodeDecodeError as error:
-            raise not_decoded(self.path, self._encoding, is_gzip=self._is_gzip) from error
-        except EOFError as error:
-            raise ValueError(f"{self.path} is cut off; copy or compress it again") from error
+            raise not_decoded(self._content, self._encoding) from error
 
     def _rows(self) -> Iterator[tuple[int, list[str | None]]]:
         n_attributes = len(self._attributes)

@@ -1,16 +1,15 @@
 """Parquet and Arrow files."""
 
-import gzip
 import mmap
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gputree.files.content import Content
 from gputree.files.formats import ARROW_STREAM
 from gputree.files.table_file import TableFile, sliced
 
@@ -33,39 +32,38 @@ def _damage(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def unpacked(path: Path) -> Any:
-    """What a file compressed with gzip holds, as a buffer of pyarrow.
+def unpacked(content: Content) -> Any:
+    """What a compressed file holds, as a buffer of pyarrow; None where it is not compressed.
 
-    Columns are read from several places, which gzip cannot do, so it is unpacked into a file
-    without a name, mapped into memory, that goes when the buffer does.
+    Columns are read from several places, which compression does not allow, so it is unpacked into
+    a file without a name, mapped into memory, that goes when the buffer does.
     """
     import pyarrow
 
-    try:
-        with tempfile.TemporaryFile() as file:
-            with gzip.open(path) as packed:
-                shutil.copyfileobj(packed, file, BUFFER)
-            if not file.tell():
-                raise ValueError(f"{path} is empty; a header and rows are needed")
-            file.flush()
-            return pyarrow.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is cut off or damaged; copy or compress it again") from error
+    if content.compression is None:
+        return None
+    with content.telling(), tempfile.TemporaryFile() as file:
+        with content.opened() as packed:
+            shutil.copyfileobj(packed, file, BUFFER)
+        if not file.tell():
+            raise ValueError(f"{content.path} is empty; a header and rows are needed")
+        file.flush()
+        return pyarrow.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 class ParquetFile(TableFile):
     """A file of row groups, read a few pages at a time."""
 
-    def __init__(self, path: Path, columns: Sequence[str] | None, *, is_gzip: bool = False) -> None:
-        self.path = path
-        self._unpacked = unpacked(path) if is_gzip else None
+    def __init__(self, content: Content, columns: Sequence[str] | None) -> None:
+        self.path, self._content = content.path, content
+        self._unpacked = unpacked(content)
         with self._opened() as file:
             self._metadata = file.metadata
             schema = file.schema_arrow
         self._choose(schema.names, columns)
         self._schema = _fields(schema, self.names)
         if not self.n_rows:
-            raise ValueError(f"{path} has columns but no rows; write it with rows")
+            raise ValueError(f"{self.path} has columns but no rows; write it with rows")
 
     @property
     def n_rows(self) -> int:
@@ -93,7 +91,8 @@ class ParquetFile(TableFile):
     def _opened(self) -> Iterator[Any]:
         from pyarrow import BufferReader, parquet
 
-        source = self.path if self._unpacked is None else BufferReader(self._unpacked)
+        is_packed = self._unpacked is not None
+        source = BufferReader(self._unpacked) if is_packed else self._content.place
         with _damage(self.path, "Parquet"):
             file = parquet.ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
         with file:
@@ -103,9 +102,9 @@ class ParquetFile(TableFile):
 class ArrowFile(TableFile):
     """Record batches, in a file or as a stream; mapped into memory if not compressed."""
 
-    def __init__(self, path: Path, columns: Sequence[str] | None, *, is_gzip: bool = False) -> None:
-        self.path = path
-        self._unpacked = unpacked(path) if is_gzip else None
+    def __init__(self, content: Content, columns: Sequence[str] | None) -> None:
+        self.path, self._content = content.path, content
+        self._unpacked = unpacked(content)
         with self._source() as source:
             self._is_stream = source.read(4) == ARROW_STREAM
         with self._opened() as reader:
@@ -142,7 +141,7 @@ class ArrowFile(TableFile):
         from pyarrow import BufferReader, memory_map
 
         if self._unpacked is None:
-            return memory_map(str(self.path))
+            return memory_map(str(self._content.place))
         return BufferReader(self._unpacked)
 
     @contextmanager

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from gputree.files.content import SUFFIXES as COMPRESSED
+from gputree.files.content import Content, content_of
+
 Format: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "arff"]
 
 SUFFIXES: dict[str, Format] = {
@@ -22,44 +25,52 @@ SUFFIXES: dict[str, Format] = {
 PARQUET = b"PAR1"
 ARROW = b"ARROW1"
 ARROW_STREAM = b"\xff\xff\xff\xff"
-GZIP = b"\x1f\x8b"
 # Files that are often taken for tables, by their first bytes.
 REFUSED = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook; save the table as CSV or Parquet",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV or Parquet",
     b"FEA1": "Feather of version 1; write it anew as Arrow or Parquet",
-    b"BZh": "compressed with bzip2; decompress it, or use gzip",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it, or use gzip",
-    b"\xfd7zXZ": "compressed with xz; decompress it, or use gzip",
+    b"\xfd7zXZ": "compressed with xz; decompress it, or use gzip or zstd",
     b"SQLite format 3": "an SQLite database; export the table as CSV or Parquet",
     b"\x89HDF": "HDF5; save the table as Parquet",
+    b"\x93NUMPY": "an array of NumPy; save the table as CSV or Parquet, with names of columns",
+    b"\x80\x04": "a Python pickle, which is not read; save the table as Parquet",
+    b"\x80\x05": "a Python pickle, which is not read; save the table as Parquet",
+    b"%PDF": "a PDF document; export the table as CSV",
+    b"gputree\n": "a model of gputree; name a table",
+}
+# The same by their suffixes, where the first bytes could be those of CSV.
+REFUSED_SUFFIXES = {
+    ".json": "JSON",
+    ".jsonl": "JSON",
+    ".ndjson": "JSON",
+    ".html": "a page of HTML",
+    ".xml": "XML",
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """What a file turned out to be."""
 
     format: Format
-    is_gzip: bool
+    content: Content
 
 
 def format_of(path: Path) -> Found:
     """The format of a file that can be read; an error says what is wrong with any other."""
-    _check_readable(path)
-    head, tail = _ends(path)
+    content = content_of(path)
+    head, tail = _ends(content.place)
     if not head:
-        raise ValueError(f"{path} is empty; a header and rows are needed")
-    for magic, what in REFUSED.items():
-        if head.startswith(magic):
-            raise ValueError(f"{path} is {what}")
-    is_gzip = head.startswith(GZIP)
-    named = _named(path, is_gzip)
-    inside = _inside(head, tail, path)
-    if is_gzip:
-        return Found(named or "csv", True)
-    if path.suffix.lower() == ".gz":
-        raise ValueError(f"{path} is not compressed with gzip; take .gz off its name")
+        raise ValueError(f"{content.path} is empty; a header and rows are needed")
+    _check_not_refused(content, head)
+    named = SUFFIXES.get(Path(content.name.lower()).suffix)
+    if content.compression is not None:
+        return Found(named or "csv", content)
+    claimed = COMPRESSED.get(content.place.suffix.lower())
+    if claimed is not None:
+        suffix = content.place.suffix
+        raise ValueError(f"{path} is not compressed with {claimed}; take {suffix} off its name")
+    inside = _inside(head, tail, content.path)
     if inside is not None and named not in (None, inside):
         raise ValueError(f"{path} holds {inside.capitalize()}; let its name end in .{inside}")
     if inside is None and named in ("parquet", "arrow"):
@@ -67,16 +78,19 @@ def format_of(path: Path) -> Found:
             f"{path} does not begin as {named.capitalize()} files do; give it the suffix of what "
             "it is, or write it again"
         )
-    return Found(inside or named or "csv", False)
+    return Found(inside or named or "csv", content)
 
 
-def _check_readable(path: Path) -> None:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; check the path")
-    if not os.access(path, os.R_OK):
-        raise PermissionError(f"{path} may not be read; give yourself the permission to read it")
+def _check_not_refused(content: Content, head: bytes) -> None:
+    for magic, what in REFUSED.items():
+        if head.startswith(magic):
+            raise ValueError(f"{content.path} is {what}")
+    what = REFUSED_SUFFIXES.get(Path(content.name.lower()).suffix, "")
+    if what or head.lstrip()[:2] in (b"[{", b'{"'):
+        raise ValueError(
+            f"{content.path} is {what or 'JSON'}, which is not read; save the table as CSV or "
+            "Parquet"
+        )
 
 
 def _ends(path: Path) -> tuple[bytes, bytes]:
@@ -85,13 +99,6 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - 8))
         return head, file.read()
-
-
-def _named(path: Path, is_gzip: bool) -> Format | None:
-    name = path.name.lower()
-    if is_gzip:
-        name = name.removesuffix(".gz")
-    return SUFFIXES.get(Path(name).suffix)
 
 
 def _inside(head: bytes, tail: bytes, path: Path) -> Format | None:

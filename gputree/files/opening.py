@@ -1,6 +1,6 @@
 """Open a file by its format."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,9 @@ from typing import Any
 from gputree.files.arff import ArffFile
 from gputree.files.columnar import ArrowFile, ParquetFile
 from gputree.files.formats import format_of
+from gputree.files.layout import Layout
+from gputree.files.like import numbered, readings_of, table_like
+from gputree.files.readings import Reading
 from gputree.files.separated import SeparatedFile
 from gputree.files.table_file import TableFile
 
@@ -15,7 +18,13 @@ SEPARATOR = {"csv": ",", "tsv": "\t"}
 
 
 def read_file(
-    path: str | PathLike[str], *, columns: Sequence[str] | None = None, encoding: str = "utf-8"
+    path: str | PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+    layout: Layout | None = None,
+    known: Mapping[str, Reading] | None = None,
+    like: Any = None,
 ) -> Any:
     """Read a whole table.
 
@@ -23,33 +32,53 @@ def read_file(
     ----------
     path : path
         A file of CSV (.csv), tab-separated values (.tsv), Parquet (.parquet), Arrow (.arrow,
-        .feather) or ARFF (.arff), each also compressed with gzip (.csv.gz).
+        .feather) or ARFF (.arff), each also compressed with gzip, zstd or bzip2 (.csv.gz), or
+        alone in a zip archive. "-" is standard input.
     columns : sequence of str, optional
         The columns to read, in this order; all by default.
     encoding : str, default='utf-8'
         How text is encoded.
+    layout : Layout, optional
+        What separates cells in CSV, whether there is a header, which decimal mark numbers have,
+        and whether days come first in dates; what is left out is found out.
+    known : mapping of str to Reading, optional
+        How some columns are to be read, instead of as their cells suggest.
+    like : model, optional
+        A fitted model: its columns are read as in its training, dates split into the same parts,
+        and returned in its order, to be predicted.
 
     Returns
     -------
     pyarrow.Table
         In text files, empty cells, NA, NaN and ? are missing; a column of CSV holds whole numbers
-        (int64), numbers (float64) or, with a cell that is none, text. Nominal attributes of ARFF
-        are dictionary columns with their declared categories.
+        (int64), numbers (float64), dates (date32, timestamp) or, with a cell that is none, text.
+        Nominal attributes of ARFF are dictionary columns with their declared categories.
     """
-    return open_file(path, columns=columns, encoding=encoding).read()
+    if like is not None:
+        schema = like.schema_
+        layout = layout or Layout(has_header=numbered(schema.names))
+        file = open_file(path, encoding=encoding, layout=layout, known=readings_of(schema))
+        return table_like(file.read(), schema)
+    file = open_file(path, columns=columns, encoding=encoding, layout=layout, known=known)
+    return file.read()
 
 
 def open_file(
-    path: str | PathLike[str], *, columns: Sequence[str] | None = None, encoding: str = "utf-8"
+    path: str | PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+    layout: Layout | None = None,
+    known: Mapping[str, Reading] | None = None,
 ) -> TableFile:
     """Open a table to read it in chunks, as often as needed; parameters as for `read_file`."""
-    path = Path(path)
-    found = format_of(path)
+    found = format_of(Path(path))
+    content = found.content
     if found.format == "parquet":
-        return ParquetFile(path, columns, is_gzip=found.is_gzip)
+        return ParquetFile(content, columns)
     if found.format == "arrow":
-        return ArrowFile(path, columns, is_gzip=found.is_gzip)
+        return ArrowFile(content, columns)
     if found.format == "arff":
-        return ArffFile(path, columns, encoding, is_gzip=found.is_gzip)
-    separator = SEPARATOR[found.format]
-    return SeparatedFile(path, columns, encoding, separator, is_gzip=found.is_gzip)
+        return ArffFile(content, columns, encoding)
+    usual, layout = SEPARATOR[found.format], layout or Layout()
+    return SeparatedFile(content, columns, encoding, usual, layout, known or {})

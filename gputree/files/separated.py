@@ -4,47 +4,56 @@ A column is of one kind over the whole file, so a file that is read in chunks is
 Where pyarrow finds a mistake, the file is read again line by line to say where it is.
 """
 
-import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from gputree.files.cells import MISSING, CellKind, arrow_type, convert, interpret
-from gputree.files.lines import Rows, rows_of
+from gputree.files.cells import MISSING, CellKind, arrow_type, convert, interpret, stripped
+from gputree.files.content import Content
+from gputree.files.layout import SAMPLE, SEPARATORS, Layout, found_in, names_of
+from gputree.files.lines import Rows, first_lines, rows_of
+from gputree.files.readings import COMMA, PLAIN, Evidence, Origin, Reading, read, tagged
+from gputree.files.spelling import Decided, decide, notes_of
 from gputree.files.table_file import TableFile, sliced
 
 SMALLEST_BLOCK = 1 << 20  # bytes; a row must fit into a block
 LARGEST_BLOCK = 1 << 30
 QUOTE = b'"'
-OTHERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # what separates cells
+LEAST_READ = 0.1  # of the first cells of a column of text, if the others are to be looked at
 
 
 class SeparatedFile(TableFile):
-    """Rows of cells with a header above them."""
+    """Rows of cells, most often with a header above them."""
+
+    is_inferred = True
 
     def __init__(
         self,
-        path: Path,
+        content: Content,
         columns: Sequence[str] | None,
         encoding: str,
-        separator: str,
-        *,
-        is_gzip: bool,
+        usual: str,
+        layout: Layout,
+        known: Mapping[str, Reading],
     ) -> None:
-        self.path = path
-        self._encoding, self._separator, self._is_gzip = encoding, separator, is_gzip
-        self._n_header_lines, cells = next(self._rows(), (0, []))
+        self.path, self._content, self._encoding = content.path, content, encoding
+        self._layout, self._known = layout, known
+        found = found_in(first_lines(content, encoding, SAMPLE), layout, usual)
+        self._separator, self._layout_notes = found.separator, found.notes
+        line, cells = next(self._rows(), (0, []))
         if not cells:
-            raise ValueError(f"{path} is empty; a header and rows are needed")
-        self._header = tuple(cell.strip() for cell in cells)
+            raise ValueError(f"{self.path} is empty; a header and rows are needed")
+        self._n_header_lines = line if found.has_header else 0
+        self._header = names_of(cells, found.has_header)
         self._check_separator()
         self._choose(self._header, columns)
         self._block = SMALLEST_BLOCK
         self._n_rows: int | None = None
         self._kinds: dict[str, CellKind] = {}
         self._to_strip: set[str] = set()  # columns that pyarrow cannot read as they are
+        self._seen: dict[str, Evidence] = {}  # of all rows
+        self._decided: dict[str, Decided] = {}  # how cells are read that are no plain numbers
 
     @property
     def n_rows(self) -> int | None:
@@ -55,7 +64,14 @@ class SeparatedFile(TableFile):
         import pyarrow
 
         self._survey()
-        return pyarrow.schema([(name, arrow_type(self._kinds[name])) for name in self.names])
+        if not self._decided:  # otherwise together with other files
+            self.decide(self.evidence())
+        return pyarrow.schema([self._field(name) for name in self.names])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        assert self.schema is not None  # which finds out
+        return (*self._layout_notes, *notes_of(self._decided))
 
     def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
         import pyarrow
@@ -65,37 +81,113 @@ class SeparatedFile(TableFile):
         types = {name: self._parsed_type(name) for name in names}
         for batch in sliced(self._parsed(types, max(self._block, max_bytes)), max_bytes):
             arrays = [
-                convert(batch.column(name), self._kinds[name])
-                if pyarrow.types.is_string(types[name])
-                else batch.column(name)
+                self._converted(name, batch.column(name)).cast(schema.field(name).type)
                 for name in names
             ]
             yield pyarrow.record_batch(arrays, schema=schema)
 
     def place(self, row: int) -> str:
-        line, _ = next(islice(self._rows(), row + 1, None))
+        line, _ = next(islice(self._rows(), row + (self._n_header_lines > 0), None))
         return f"on line {line}"
 
     def _check_separator(self) -> None:
         """Refuse a header in one piece that has another separator in it."""
         (name, *others) = self._header
-        for separator, word in OTHERS.items():
+        for separator, word in SEPARATORS.items():
             if not others and separator != self._separator and separator in name:
                 raise ValueError(
-                    f"{self.path}: the header is one cell with {word} in it; separate cells by "
-                    f"{OTHERS[self._separator]}, or give the file the suffix of what it is"
+                    f"{self.path}: the first line is one cell with {word} in it; give every row as "
+                    f"many cells, or name what separates them: separator={separator!r} "
+                    f"(--separator {separator!r})"
                 )
 
     # Kinds
 
+    def _field(self, name: str) -> Any:
+        """What becomes of a column."""
+        import pyarrow
+
+        decided = self._decided.get(name)
+        if decided is None or decided.reading.kind == "text":
+            return pyarrow.field(name, arrow_type(self._kinds[name]))
+        dtype = decided.date_type if decided.reading.kind == "date" else arrow_type(CellKind.NUMBER)
+        return tagged(pyarrow.field(name, dtype), Origin(name, decided.reading))
+
     def _parsed_type(self, name: str) -> Any:
         """What pyarrow makes of a column; cells that need a closer look are text at first."""
-        kind = self._kinds[name]
-        return arrow_type(CellKind.TEXT if name in self._to_strip else kind)
+        is_text = name in self._to_strip or name in self._decided
+        return arrow_type(CellKind.TEXT if is_text else self._kinds[name])
+
+    def _converted(self, name: str, cells: Any) -> Any:
+        """Cells as they are parsed, as what they are read as."""
+        import pyarrow
+
+        if not pyarrow.types.is_string(cells.type):
+            return cells
+        decided = self._decided.get(name)
+        if decided is None:
+            return convert(cells, self._kinds[name])
+        return read(stripped(cells), decided.reading)
+
+    def evidence(self) -> dict[str, Evidence]:
+        """How the cells of columns can be read that are not all plain numbers."""
+        found = self.look(self.worth_a_look())
+        if self._layout.decimal == COMMA or any(each.asks_others for each in found.values()):
+            # Numbers such as 1.234 may be whole thousands beside those such as 3,5; and numbers
+            # such as 1,234 are beside those such as 3.5.
+            plain = [name for name, kind in self._kinds.items() if kind is CellKind.NUMBER]
+            found |= self.look([name for name in plain if name not in self._known])
+        return found
+
+    def worth_a_look(self) -> list[str]:
+        """The columns that may be other numbers, or dates: not those of which hardly a cell is."""
+        self._survey()
+        wanted = [
+            name
+            for name in self.names
+            if (self._kinds[name] is CellKind.TEXT or name in self._known)
+            and self._known.get(name, PLAIN).kind != "text"
+        ]
+        return [
+            name
+            for name, each in self.look(wanted, at_most=1).items()
+            if name in self._known or each.count(each.nearest) > LEAST_READ * each.n_cells
+        ]
+
+    def decide(self, evidence: Mapping[str, Evidence]) -> None:
+        """Read columns as the evidence says, which may be that of several files."""
+        self._decided = decide(evidence, self._kinds, self._layout, self._separator, self._known)
+
+    def look(self, names: Sequence[str], at_most: int | None = None) -> dict[str, Evidence]:
+        """How the cells of some columns can be read; with `at_most` in the first blocks."""
+        found = {name: self._seen.get(name) or Evidence() for name in names}
+        unseen = [name for name in names if name not in self._seen]
+        if not unseen:
+            return found
+        n_rows = 0
+        types = dict.fromkeys(unseen, arrow_type(CellKind.TEXT))
+        for batch in islice(self._parsed(types, self._block), at_most):
+            n_rows += batch.num_rows
+            for name in unseen:
+                cells = stripped(batch.column(name))
+                if at_most is None or self._has_digits(cells):
+                    found[name].see(cells)
+        if n_rows == self._n_rows:
+            self._seen |= {name: found[name] for name in unseen if found[name].n_cells}
+        return found
+
+    def _has_digits(self, cells: Any) -> bool:
+        """Whether a column of text is worth a closer look."""
+        from pyarrow import compute
+
+        n_digits = compute.sum(compute.match_substring_regex(cells, "[0-9]")).as_py() or 0
+        return bool(n_digits > LEAST_READ * (len(cells) - cells.null_count))
 
     def _survey(self) -> None:
         """Learn from all rows of what kind each column is, and how many rows there are."""
-        if next(islice(self._rows(), 1, None), None) is None:
+        if self._n_rows is not None:
+            return
+        if self._n_header_lines and next(islice(self._rows(), 1, None), None) is None:
             raise ValueError(f"{self.path} has a header but no rows; add rows below it")
         if self._n_quotes() % 2:  # pyarrow takes the end of a file for the end of a quote
             self._check_rows()
@@ -109,6 +201,9 @@ class SeparatedFile(TableFile):
                 raise ValueError(
                     f"{self.path} has a row of more than {LARGEST_BLOCK >> 20} MB; check its quotes"
                 )
+        for name in self.names:
+            if self._known.get(name, PLAIN).kind == "text":
+                self._kinds[name] = CellKind.TEXT
 
     def _survey_blocks(self) -> None:
         as_text = dict.fromkeys(self.names, arrow_type(CellKind.TEXT))
@@ -167,7 +262,10 @@ class SeparatedFile(TableFile):
             strings_can_be_null=True,
         )
         try:
-            with self._source() as source, csv.open_csv(source, read, parse, as_types) as batches:
+            with (
+                self._content.native() as source,
+                csv.open_csv(source, read, parse, as_types) as batches,
+            ):
                 yield from batches
         except pyarrow.ArrowInvalid as error:
             if "straddling" in str(error):
@@ -178,18 +276,8 @@ class SeparatedFile(TableFile):
         except (UnicodeDecodeError, EOFError, OSError) as error:
             self._explain(str(error))
 
-    def _source(self) -> Any:
-        """The bytes of the file, read without Python.
-
-        A thread of pyarrow reads ahead and is not waited for when parsing fails. If it called
-        Python it could do so at the end of the process, which aborts the process.
-        """
-        import pyarrow
-
-        return pyarrow.input_stream(str(self.path), compression="gzip" if self._is_gzip else None)
-
     def _n_quotes(self) -> int:
-        with gzip.open(self.path) if self._is_gzip else open(self.path, "rb") as file:
+        with self._content.opened() as file:
             n_quotes = 0
             try:
                 while block := file.read(SMALLEST_BLOCK):
@@ -201,7 +289,7 @@ class SeparatedFile(TableFile):
     # Mistakes
 
     def _rows(self) -> Rows:
-        return rows_of(self.path, self._encoding, self._separator, is_gzip=self._is_gzip)
+        return rows_of(self._content, self._encoding, self._separator)
 
     def _check_rows(self) -> None:
         for line, cells in self._rows():

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from gputree.files.content import Content
 from gputree.files.names import check_names, chosen
 
 # What a column is taken for. Text has no categories until the whole file has been read.
@@ -28,6 +29,13 @@ class TableFile(ABC):
 
     path: Path
     names: tuple[str, ...]
+    is_inferred = False  # whether the types of columns are told from their cells
+    _content: Content
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found out of the file that its reader should look at, in sentences."""
+        return ()
 
     @property
     @abstractmethod
@@ -59,7 +67,7 @@ class TableFile(ABC):
 
     def state(self) -> tuple[Any, ...]:
         """What changes when the file is written again."""
-        found = os.stat(self.path)
+        found = os.stat(self._content.place)
         return found.st_size, found.st_mtime_ns
 
     def read(self) -> Any:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +13,8 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import cuda_number
+from gputree.backends import aside
+from gputree.backends.aside import Job
 from gputree.backends.registry import Choice, choose
 from gputree.backends.timed import Timed
 from gputree.comm import ALONE, Comm, total
@@ -25,11 +28,13 @@ from gputree.data.target import whole_weights
 from gputree.data.weightless import Weightless
 from gputree.data.weights import read_weights
 from gputree.dtypes import HostArray
+from gputree.fit.first_fit import job_of
 
 # Files are read by modules that most processes do not need.
 if TYPE_CHECKING:
     from gputree.data.stream import Stream
     from gputree.files.many import Paths
+    from gputree.files.table_file import TableFile
 
 CHUNK_BYTES = 2**25
 
@@ -75,6 +80,7 @@ class Dataset:
     n_everywhere: int  # rows of the table, whoever has them
     n_weighted: int  # of these, the ones that have a weight
     comm: Comm = ALONE  # those who have the other rows
+    _model: Any = None  # the one that is fitted, where a table is for one fit
 
     def __init__(
         self,
@@ -98,6 +104,7 @@ class Dataset:
         self.sample_weight = read_weights(sample_weight, table.n_rows)
         schema = Schema.of(table)
         n_categories = table.n_features - schema.categories.count(None)
+        self._job = cache(lambda: job_of(self._model, X, y, sample_weight, table))
         choice = choose(
             device,
             backend,
@@ -106,6 +113,7 @@ class Dataset:
             n_category_cells=table.n_rows * n_categories,
             n_trees=n_trees,
             data_on=data_on,
+            job=None if self._model is None else self._job,
         )
         self._code(table, schema, choice, max_bins)
 
@@ -135,7 +143,7 @@ class Dataset:
     @classmethod
     def from_file(
         cls,
-        path: "Paths",
+        path: "Paths | TableFile",
         target: str | Sequence[str] | None = None,
         *,
         weight: str | None = None,
@@ -158,15 +166,16 @@ class Dataset:
 
         Parameters
         ----------
-        path : path, list of paths, folder or pattern
+        path : path, list of paths, folder, pattern, or what `gputree.files.open_files` gives
             CSV, TSV, Parquet, Arrow or ARFF. Several files have the same columns; a folder stands
-            for its Parquet files, a pattern with * for the files that match, in order of names.
+            for its files, a pattern with * for those that match, in order of names.
         target : str or list of str, optional
             The column to predict; several for a regression with several outputs.
         weight : str, optional
             The column of the weights of the rows.
         columns : list of str, optional
-            The features, in this order; by default all other columns.
+            The features, in this order; by default all other columns. A column of dates stands for
+            its parts: the year, the month, the weekday, the hour and the days since 1970-01-01.
         categorical_features : 'from_dtype', None, or array-like of bool, int or str
             Which features hold categories. By default those of text and those of a dictionary or
             category type; text has its distinct values as categories, in order.
@@ -199,9 +208,10 @@ class Dataset:
         >>> DecisionTreeClassifier().fit(data).get_n_leaves()
         2
         """
-        from gputree.data.stream import Stream
+        from gputree.data.stream import Stream, names_in
         from gputree.data.stream_codes import StreamReader, code_stream
         from gputree.files.many import open_files
+        from gputree.files.parts import WithParts, is_date
 
         max_bins = checked_bins(max_bins)
         if max_bytes < 1:
@@ -209,7 +219,12 @@ class Dataset:
         folder = None if codes == "memory" else Path(codes)
         if folder is not None and not folder.is_dir():
             raise ValueError(f"codes={str(codes)!r} is not a folder; create it, or use 'memory'")
-        stream = Stream.of(open_files(path, encoding=encoding), target, weight, columns, max_bytes)
+        file = open_files(path, encoding=encoding)
+        if any(is_date(field.type) for field in file.schema):
+            named = categorical_features if isinstance(categorical_features, list | tuple) else ()
+            file = WithParts(file, whole=[*names_in(target), *names_in(weight)], as_text=named)
+            columns = None if columns is None else file.split(names_in(columns))
+        stream = Stream.of(file, target, weight, columns, max_bytes)
         n_rows, n_features = stream.file.count_rows(), len(stream.features)
         check_shape(n_rows, n_features, None)
         self = cls.__new__(cls)
@@ -250,8 +265,8 @@ class Dataset:
             assert self._stream is not None
             raise ValueError(
                 "error-based pruning moves rows from branch to branch by their values, and a "
-                f"Dataset of {self._stream.file.path} holds codes; set pruning=None, or prune in "
-                "another way, or fit on the whole table that gputree.files.read_file gives"
+                f"Dataset of {self._stream.file.path} holds bins only; set pruning=None, or prune "
+                "in another way, or fit on the whole table that gputree.files.read_file gives"
             )
         return self._table
 
@@ -289,6 +304,25 @@ class Dataset:
         encode(self.backend, other._stream.tables(other.schema), other.bins, other.data)
         return other
 
+    def is_compiling(self) -> bool:
+        """Whether kernels of the one fit are being compiled, here or by another process."""
+        if self.backend.is_starting:
+            return True
+        job = self._own_job()
+        return job is not None and not aside.is_ready(job)
+
+    def note_compiled(self) -> None:
+        """Remember that a fit has compiled its kernels, where it has been made by them."""
+        job = self._own_job()
+        if job is not None:
+            aside.note_compiled(job.kind)
+
+    def _own_job(self) -> Job | None:
+        """The kind of the one fit, where it is made by compiled kernels."""
+        if self._model is None or self.backend.name != "numba" or not aside.is_possible():
+            return None
+        return self._job()
+
     def __repr__(self) -> str:
         return (
             f"Dataset({self.n_rows} rows, {self.n_features} features, "
@@ -296,21 +330,35 @@ class Dataset:
         )
 
 
+class OwnDataset(Dataset):
+    """The table of one fit, whose kernels may be compiled while it goes on."""
+
+    def __init__(
+        self, params: Any, X: Any, y: Any, sample_weight: Any, n_trees: int, model: Any
+    ) -> None:
+        self._model = model
+        super().__init__(
+            X,
+            y,
+            sample_weight=sample_weight,
+            categorical_features=params.categorical_features,
+            max_bins=params.max_bins,
+            device=params.device,
+            backend=params.backend,
+            n_jobs=params.n_jobs,
+            n_trees=n_trees,
+        )
+
+
 def read_dataset(
-    params: Any, X: Any, sample_weight: Any, n_trees: int
+    params: Any, X: Any, y: Any, sample_weight: Any, n_trees: int, model: Any
 ) -> tuple[Dataset, HostArray | None]:
-    """The table of a fit and the weights of its rows, by the parameters of an estimator."""
+    """The table of a fit and the weights of its rows, by the parameters of an estimator.
+
+    The fit is that of a model, which may have many such estimators.
+    """
     if isinstance(X, Dataset):
         given = read_weights(sample_weight, X.n_rows)
         return X, X.sample_weight if given is None else given
-    dataset = Dataset(
-        X,
-        sample_weight=sample_weight,
-        categorical_features=params.categorical_features,
-        max_bins=params.max_bins,
-        device=params.device,
-        backend=params.backend,
-        n_jobs=params.n_jobs,
-        n_trees=n_trees,
-    )
+    dataset = OwnDataset(params, X, y, sample_weight, n_trees, model)
     return dataset, dataset.sample_weight

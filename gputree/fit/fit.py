@@ -3,6 +3,7 @@
 import time
 from typing import Any, Self
 
+from gputree.backends.aside import COMPILING
 from gputree.backends.timed import Timed
 from gputree.comm import smallest
 from gputree.dtypes import HostArray
@@ -29,6 +30,15 @@ class Fit:
         self.heuristic: set[int] = set()  # columns whose categories were divided by a heuristic
         self._compiled_before = self.backend.compile_seconds
 
+    def go_over(self) -> None:
+        """Between two trees: let compiled kernels take over, once they are there."""
+        if self.backend.can_go_over:
+            self.backend.go_over()
+
+    def compiling_note(self) -> str:
+        """What a line of progress says while kernels are compiled, which happens once."""
+        return COMPILING if self.dataset.is_compiling() else ""
+
     def holds(self, n_bytes: int) -> None:
         """Note how many bytes were held at once."""
         self.peak_bytes = max(self.peak_bytes, n_bytes)
@@ -41,6 +51,7 @@ class Fit:
     def report(self, X: Any, start: float, n_nodes: int, n_trees: int | None = None) -> FitReport:
         """What has been done since `start`; a Dataset that was given for X has cost it nothing."""
         dataset, backend = self.dataset, self.backend
+        dataset.note_compiled()
         seconds = dict(backend.seconds)
         compile_seconds = backend.compile_seconds - self._compiled_before
         if dataset is not X:
@@ -62,10 +73,12 @@ class Fit:
 
     def _notes(self) -> tuple[str, ...]:
         """What a user should know."""
+        notes: tuple[str, ...] = self.dataset.backend.notes
         if not self.heuristic:
-            return ()
+            return notes
         names = ", ".join(self.dataset.schema.names[feature] for feature in sorted(self.heuristic))
         return (
+            *notes,
             f"categories of {names} were divided by a heuristic in some nodes; a better division "
             "may exist",
         )

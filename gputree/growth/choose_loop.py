@@ -37,14 +37,17 @@ def trees_at_once(backend: Backend, n_rows: int, n_bytes: int, budget: int) -> I
     As many as the budget has room for; fewer at first where that costs nothing, so that some are
     there soon.
     """
-    few = 2 * backend.n_lanes
-    if backend.shares_frontiers:
-        n_bytes += n_rows * ROW_BYTES
-    most = max(min(budget // n_bytes, MOST_TOGETHER), few)
-    n = few if backend.grows_whole and not backend.shares_frontiers else most
+    n = 0
     while True:
+        few = 2 * backend.n_lanes
+        if backend.is_starting:  # another one may take over after each batch
+            yield few
+            continue
+        room = n_bytes + n_rows * ROW_BYTES if backend.shares_frontiers else n_bytes
+        most = max(min(budget // room, MOST_TOGETHER), few)
+        starts_small = backend.grows_whole and not backend.shares_frontiers
+        n = min(2 * n or few, most) if starts_small or n else most
         yield n
-        n = min(2 * n, most)
 
 
 def grow_trees(

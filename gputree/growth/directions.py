@@ -8,6 +8,7 @@ same rows give the same combinations on every backend.
 - "lda": the linear discriminant of a class against all others, which is the least squares fit of
   the class, or that of an output of a regression. Columns come in one after another, each time the
   one that explains most of what is left; fits of a few columns are candidates as they are.
+- "logistic": the same columns, with the weights of logistic regression (`growth/logistic.py`).
 
 Weights are relative to the term that varies most, whose weight is 1, and have so few decimal digits
 that no other term is changed by more than a hundredth of that one's spread.
@@ -38,7 +39,7 @@ POWERS = np.array([float(f"1e{exponent}") for exponent in range(-300, 301)])
 class Sought:
     """Which combinations are looked for."""
 
-    directions: str  # lda, sparse or cart-lc
+    directions: str  # lda, logistic, sparse or cart-lc
     most_terms: int
     n_projections: int  # random ones of a node
     density: float  # columns of a random one, on average
@@ -71,7 +72,7 @@ class NodeRows:
         self, values: HostArray, n_rows: HostArray, weight: HostArray, total_weight: int
     ) -> None:
         """`values` are (columns, rows), whole `weight` (rows,) below 2**WEIGHT_BITS in total."""
-        self.n_rows, self.weight = n_rows, weight
+        self.n_rows, self.weight, self.total_weight = n_rows, weight, total_weight
         self.begin, self.owner = begins(n_rows), owners(n_rows)
         self.bits = (TOTAL_BITS - int(total_weight).bit_length()) // 2 - 1
         self.whole = self.added(weight[None])[0]
@@ -125,15 +126,10 @@ class NodeRows:
         return np.maximum(square - mean * mean, 0.0).T
 
 
-def candidates(rows: NodeRows, target: Target, row: HostArray, sought: Sought) -> Candidates:
-    """The candidates of some nodes, whose rows in the target are given."""
-    return fitted(rows, _answers(rows, target, row), sought)
-
-
 # Least squares
 
 
-def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
+def answers_of(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     """What is fitted in each node, (fits, rows), in whole numbers; nothing where all are 0."""
     if target.label is None:
         assert target.point is not None
@@ -151,7 +147,7 @@ def _answers(rows: NodeRows, target: Target, row: HostArray) -> HostArray:
     return np.asarray((label == chosen[rows.owner].T).astype(np.float64))
 
 
-def fitted(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
+def least_squares(rows: NodeRows, answers: HostArray, sought: Sought) -> Candidates:
     """Stepwise fits of every answer in every node."""
     column, covariance = _covariances(rows, answers)
     n_nodes, n_columns = column.shape
@@ -184,7 +180,7 @@ def telling(rows: NodeRows, target: Target, row: HostArray, most: int) -> HostAr
     n_columns, n_nodes = len(rows.values), len(rows.n_rows)
     if n_columns <= most:
         return np.tile(np.arange(n_columns), (n_nodes, 1))
-    answers = _answers(rows, target, row)
+    answers = answers_of(rows, target, row)
     found = np.empty((n_nodes, most), np.int64)
     for node, own in enumerate(rows.parts()):
         whole = float(rows.whole[node])
@@ -261,6 +257,14 @@ def _stepwise(problem: HostArray, sizes: list[int]) -> Iterator[HostArray]:
 
 
 # Weights that can be read
+
+
+def as_candidates(rows: NodeRows, weight: HostArray, spread: HostArray) -> Candidates:
+    """One candidate for each node from weights of columns as measured, (nodes, columns)."""
+    n_columns = weight.shape[1]
+    column = np.broadcast_to(np.arange(n_columns), weight.shape)
+    columns, weights = readable(column, weight, spread, rows.half.T, n_columns)
+    return Candidates(columns[:, None], weights[:, None], np.array([2]))
 
 
 def readable(

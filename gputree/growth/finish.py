@@ -65,7 +65,7 @@ def _impurities(how: Finish, sums: HostArray, whole: HostArray, channels: Channe
     is_wrong = ~(np.isfinite(impurity) & (impurity >= 0.0))
     if is_wrong.any():
         raise ValueError(
-            f"{how.criterion!r} says that a node has the impurity {impurity[is_wrong][0]}; an "
+            f"{how.criterion!r} returned the impurity {impurity[is_wrong][0]} for a node; an "
             "impurity is a finite number and not negative"
         )
     return np.asarray(impurity)

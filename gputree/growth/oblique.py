@@ -11,10 +11,13 @@ import numpy as np
 from gputree.backends.contract import NO_SPLIT, Backend, Rows, Search
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
+from gputree.formulas import HOST
 from gputree.growth.combining import Combining
 from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
-from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, candidates, telling
+from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, telling
 from gputree.growth.draft import Draft
+from gputree.growth.fits import candidates
+from gputree.growth.lookahead import LEAST_MORE, LEAST_ROWS, Lines, Lookahead, Sample, sums
 from gputree.growth.refits import MOST_ROUNDS, beside
 from gputree.growth.trial import AT_ONCE, Best, Trial
 from gputree.runs import pieces
@@ -35,11 +38,16 @@ class Oblique(Combining):
         sought: Sought,
         max_bins: int,
         budget: int,
+        max_depth: int | None = None,
     ) -> None:
-        """`values` are (columns, rows), those of the columns numbered in `column`."""
+        """`values` are (columns, rows), those of the columns numbered in `column`.
+
+        Children of nodes of depth `max_depth` - 1 are leaves, so that nobody looks ahead there.
+        """
         super().__init__(backend, values, column)
         self.target, self.sought, self.budget = target, sought, budget
         self.max_bins = min(max_bins, MOST_BINS)
+        self.last_depth = np.inf if max_depth is None else max_depth - 2
         weight = target.weight
         total = target.n_rows if weight is None else int(weight.sum())
         self._down = max(0, total.bit_length() - WEIGHT_BITS)
@@ -72,6 +80,8 @@ class Oblique(Combining):
                 trial.compare(turns, best, self.budget)
             start = self._starts(draft, nodes, best)
             trial.compare(shortened(own, start), best, self.budget)
+        if self.target.label is not None:
+            self._look_ahead(rows, draft, nodes, search, best)
         for place, each in best.found.items():
             split = each.threshold, each.missing_slot, each.score, each.left
             self.note(draft, int(nodes[place]), each.column, each.weight, split)
@@ -87,7 +97,7 @@ class Oblique(Combining):
             if not place.size:
                 return
             own, values, row = self._rows_of(rows, nodes[place])
-            distance = _sums(values, start[place], own.owner) - limit[place][own.owner]
+            distance = sums(values, start[place], own.owner) - limit[place][own.owner]
             found = beside(own, distance, self.target, row, self.sought)
             trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
             among = Best(best.worth[place], self.sought.term_cost)
@@ -96,6 +106,30 @@ class Oblique(Combining):
             for at, each in among.found.items():
                 best.found[int(place[at])] = each
             place = place[sorted(among.found)]
+
+    def _look_ahead(
+        self, rows: Rows, draft: Draft, nodes: HostArray, search: Search, best: Best
+    ) -> None:
+        """Take splits that gain much more together with those of their children."""
+        room = _room(draft, nodes, search)
+        limit, n_rows = self._limits(draft, nodes, best), draft.n_rows(nodes)
+        score = np.where(np.isfinite(limit), draft.score[nodes], np.inf)
+        for at, each in best.found.items():
+            score[at] = each.score
+        is_large = (n_rows >= LEAST_ROWS) & (draft.depth[nodes] <= self.last_depth)
+        place = np.flatnonzero(is_large & (score * LEAST_MORE < room))
+        if not place.size:
+            return
+
+        def trial_of(sample: Sample) -> Trial:
+            own, values, row = sample.own, sample.values, sample.row
+            return Trial(self.backend, self.target, own, values, row, search, self.max_bins)
+
+        start = Lines(self._starts(draft, nodes, best)[place], limit[place])
+        ahead = Lookahead(self.target, self.sought, trial_of, self.budget)
+        found = ahead.seek(Sample(*self._rows_of(rows, nodes[place])), start, room[place])
+        for at, better in found.items():
+            best.found[int(place[at])] = better
 
     def _rows_of(self, rows: Rows, nodes: HostArray) -> tuple[NodeRows, HostArray, HostArray]:
         """The rows at some nodes, with their values and numbers."""
@@ -136,14 +170,11 @@ class Oblique(Combining):
         return start
 
 
-def _sums(values: HostArray, weight: HostArray, owner: HostArray) -> HostArray:
-    """Weighted sums of the columns of rows, by weights (nodes, columns), as `added_up` has them.
-
-    Columns of weight 0 do not count, not even where they are missing.
-    """
-    total = np.zeros(len(owner))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for each, factor in zip(values, weight.T, strict=True):
-            own = factor[owner]
-            total = np.where(own == 0.0, total, total + each * own)
-    return total
+def _room(draft: Draft, nodes: HostArray, search: Search) -> HostArray:
+    """What all splits below some nodes can gain together, (nodes,); inf where nobody knows."""
+    channels, formula = draft.channels, search.criterion.impurity
+    if formula is None:
+        return np.full(len(nodes), np.inf)
+    sums = draft.sums[nodes][:, channels.scored].T.astype(np.float64)
+    weight = channels.weight_of(draft.sums[nodes]).astype(np.float64)
+    return np.asarray(getattr(HOST, formula)(sums, weight, channels.n_scored) * weight)

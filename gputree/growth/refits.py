@@ -11,7 +11,8 @@ import numpy as np
 
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
-from gputree.growth.directions import MOST_TARGETS, Candidates, NodeRows, Sought, fitted
+from gputree.growth.directions import MOST_TARGETS, Candidates, NodeRows, Sought
+from gputree.growth.fits import fitted
 
 SHARES = (1.0, 0.5, 0.25)  # of the rows on the side that has fewer
 MOST_ROUNDS = 4  # of fits beside the best split so far
@@ -26,9 +27,11 @@ def beside(
 ) -> Candidates:
     """Fits beside the boundaries of some nodes, by the distance of each row, NaN where unknown.
 
-    Rows up to 0 are on the one side, others on the other.
+    Rows up to 0 are on the one side, others on the other. A node without any has no fits.
     """
-    answers = _answers(rows, distance, target, row)
+    has_any = np.bincount(rows.owner, ~np.isnan(distance), len(rows.n_rows)) > 0.0
+    distance = np.where(has_any[rows.owner], distance, 0.0)
+    answers = _labels(rows, distance, target, row)
     parts = [
         fitted(part, answers[:, kept], sought)
         for kept, part in (_nearest(rows, distance, share) for share in SHARES)
@@ -40,7 +43,7 @@ def beside(
     )
 
 
-def _answers(rows: NodeRows, distance: HostArray, target: Target, row: HostArray) -> HostArray:
+def _labels(rows: NodeRows, distance: HostArray, target: Target, row: HostArray) -> HostArray:
     """What is fitted, (fits, rows): 1 for the classes of the first side, or the outputs."""
     if target.label is None:
         assert target.point is not None

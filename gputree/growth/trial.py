@@ -49,10 +49,14 @@ class Best:
         self, place: HostArray, splits: Splits, n_terms: HostArray
     ) -> tuple[HostArray, HostArray]:
         """Which of the splits of some nodes are worth more, and what they are worth."""
-        charge = 1.0 + self.term_cost * np.maximum(n_terms - 1, 0)
         is_found = (splits.score > NO_SPLIT) & (n_terms > 0)
-        worth = np.where(is_found, splits.score, 0.0) / charge
+        worth = np.where(is_found, splits.score, 0.0) / charge(self.term_cost, n_terms)
         return np.flatnonzero(is_found & (trimmed(worth) > trimmed(self.worth[place]))), worth
+
+
+def charge(term_cost: float, n_terms: HostArray) -> HostArray:
+    """By what the gains of splits of so many terms are divided."""
+    return np.asarray(1.0 + term_cost * np.maximum(n_terms - 1, 0))
 
 
 class Trial:
@@ -94,6 +98,17 @@ class Trial:
                     )
                     splits = self.backend.best_splits(hist, own)
                     self._keep(best, part, nodes, splits, value, code)
+
+    def between(self, code: HostArray) -> Splits:
+        """Splits between code 0 and 1 of the rows, NaN where missing."""
+        code = code[None]
+        bins = _bins(code)
+        table = Table((Column("", Kind.NUMERIC, code[0]),), code.shape[1])
+        data = code_table(self.backend, table, bins)
+        rows = self.backend.begin(data, bins, self.target, self.own.n_rows)
+        hist = self.backend.tally(rows, np.arange(len(self.own.n_rows)))
+        search = replace(self.search, n_drawn=1, rank=None, is_ordered=None)
+        return self.backend.best_splits(hist, search)
 
     def _coded(self, found: Candidates) -> tuple[HostArray, HostArray]:
         """The candidates of all rows, (candidates, rows), and their codes; NaN where missing."""

@@ -84,7 +84,7 @@ def plot_boundary(
     fitted(model)
     parameters.whole("resolution", resolution, 2)
     if getattr(model, "n_outputs_", 1) > 1:
-        raise ValueError(f"the model has {model.n_outputs_} outputs; one can be drawn")
+        raise ValueError(f"the model has {model.n_outputs_} outputs; a boundary shows a single one")
     schema = schema_of(model)
     chosen = _chosen(features, model, schema)
     table = read_table(X, like=schema)
@@ -150,7 +150,7 @@ def _side(column: Column, resolution: int) -> Side:
         n_categories = len(column.categories)
         if n_categories > MOST_CATEGORIES:
             raise ValueError(
-                f"column {column.name!r} has {n_categories} categories, and a picture has room for "
+                f"column {column.name!r} has {n_categories} categories, but a plot has room for "
                 f"{MOST_CATEGORIES}; choose other features"
             )
         return Side(
@@ -198,7 +198,9 @@ def _usual(column: Column, n_rows: int) -> HostArray:
 def _target(y: Any, model: Any, n_rows: int) -> HostArray:
     target = to_numpy(y)
     if target.shape != (n_rows,):
-        raise ValueError(f"y has shape {target.shape}; one value a row of X is needed: ({n_rows},)")
+        raise ValueError(
+            f"y has shape {target.shape}; one value per row of X is needed: ({n_rows},)"
+        )
     if not hasattr(model, "classes_"):
         return target.astype(np.float64)
     number = np.searchsorted(model.classes_, target).clip(max=len(model.classes_) - 1)

@@ -58,11 +58,11 @@ def plot_error_curve(
     fitted(model)
     if not isinstance(model, Ensemble):
         raise TypeError(
-            f"{type(model).__name__} is no ensemble, so its error has no curve; plot_pruning shows "
+            f"{type(model).__name__} is not an ensemble and has no error curve; plot_pruning shows "
             "that of a pruned tree"
         )
     if (X is None) != (y is None):
-        raise ValueError("X and y go together; give both of them, or none")
+        raise ValueError("X and y go together; give both or neither")
     if X is None:
         curve, measured_on = _kept(model)
     else:
@@ -76,11 +76,11 @@ def _kept(model: Ensemble) -> tuple[HostArray, str]:
         remedy = "fit with early_stopping=True or X_val and y_val"
         name, measured_on = "validation_score_", "validation rows"
         if getattr(model, "_scores", None) is not None:
-            raise ValueError("the fit has kept scores, of which more is better; give X and y")
+            raise ValueError("the fit has kept scores, which rise, and no errors; give X and y")
     elif isinstance(model, Averaging):
         remedy, name, measured_on = "fit with oob_score=True", "oob_error_curve_", "out of bag"
     else:
-        raise ValueError("AdaBoost keeps no error of other rows; give X and y")
+        raise ValueError("AdaBoost keeps no errors on held-out rows; give X and y")
     if not hasattr(model, name):
         raise ValueError(f"the fit has kept no errors; {remedy}, or give X and y")
     return np.asarray(getattr(model, name)), measured_on
@@ -96,7 +96,7 @@ def _errors(model: Any, X: Any, y: HostArray) -> Iterator[float]:
     for found in model.staged_predict(X):
         said = to_numpy(found)
         if said.shape != y.shape:
-            raise ValueError(f"y has shape {y.shape}; the model answers with {said.shape}")
+            raise ValueError(f"y has shape {y.shape}, but the predictions have shape {said.shape}")
         wrong = said != y if hasattr(model, "classes_") else (said - y) ** 2
         yield float(np.mean(wrong))
 

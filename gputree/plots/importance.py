@@ -102,20 +102,20 @@ def _importances(
     if kind == "impurity":
         if X is not None or y is not None:
             raise ValueError(
-                "kind='impurity' comes from the training and looks at no rows; leave out X and y, "
+                "kind='impurity' comes from the training and uses no rows; leave out X and y, "
                 "or use kind='permutation'"
             )
         return _by_impurity(model)
     if X is None or (y is None and kind != "shap"):
         needed = "X" if kind == "shap" else "X and y"
-        raise ValueError(f"kind={kind!r} looks at rows; give {needed}")
+        raise ValueError(f"kind={kind!r} is measured on rows; give {needed}")
     if kind == "shap":
         return _by_shapley(model, X)
     if kind == "oob":
         if not isinstance(model, Averaging):
             raise ValueError(
-                f"kind='oob' needs trees on samples of the rows; {type(model).__name__} has none: "
-                "use kind='permutation'"
+                f"kind='oob' needs trees grown on samples of the rows; {type(model).__name__} has "
+                "none: use kind='permutation'"
             )
         rise = model.permutation_importances_oob(X, y)
         return Importances(
@@ -140,10 +140,10 @@ def _importances(
 def _by_impurity(model: Any) -> Importances:
     if not hasattr(model, "feature_importances_"):
         raise ValueError(
-            f"{type(model).__name__} has no importances by impurity; give X and y, and "
+            f"{type(model).__name__} has no impurity importances; give X and y, and "
             "kind='permutation'"
         )
-    value, what = model.feature_importances_, "share of what all splits gained"
+    value, what = model.feature_importances_, "share of the total gain of all splits"
     if not isinstance(model, Averaging | AdaBoost):
         # Trees of gradient boosting gain less and less: their shares have no common mean.
         return Importances(value, what)

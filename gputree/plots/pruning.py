@@ -56,7 +56,7 @@ def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
         report = getattr(what, "pruning_report_", None)
         if report is None:
             raise ValueError(
-                "the tree was not pruned, so there is nothing to show of it; give pruning= to the "
+                "the tree was not pruned, so there is nothing to plot; give pruning= to the "
                 "estimator, or draw what tree.prune(...) returns"
             )
         return _draw_report(report, ax, by)
@@ -98,7 +98,7 @@ def _draw_report(report: PruningReport, ax: Any, by: str) -> Any:
     if path is None:
         if by == "alpha":
             raise ValueError(
-                f"by='alpha': pruning by {report.method!r} has no price of a leaf; use by='leaves'"
+                f"by='alpha': pruning by {report.method!r} does not use alpha; use by='leaves'"
             )
         ax = new_axes(ax)
         sizes = np.array(report.n_leaves)

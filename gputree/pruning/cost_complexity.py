@@ -126,8 +126,8 @@ class CostComplexity(Method):
             how = "cross-validation"
         else:
             raise ValueError(
-                "pruning by 'cost_complexity' has to choose alpha: give it, or the rows of the "
-                "training as X and y for cross-validation"
+                "pruning by 'cost_complexity' has to choose alpha: give alpha, or the training "
+                "rows as X and y for cross-validation"
             )
         error, deviation = tested.result()
         return self._chosen(replace(path, error=error, deviation=deviation, measured_by=how))

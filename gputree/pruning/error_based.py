@@ -75,7 +75,7 @@ class ErrorBased(Method):
             return self._reported(task.tree, self._replaced(task.tree))
         if task.training is None:
             raise ValueError(
-                "raising branches needs the rows of the training: give X and y to prune, or set "
+                "raising branches needs the training rows: give X and y to prune, or set "
                 "raising=False"
             )
         rows = task.training

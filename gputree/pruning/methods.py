@@ -25,7 +25,9 @@ def method_of(given: Any, **options: Any) -> Method:
     """The method that a user means: by name, with options, or an object that has them."""
     if isinstance(given, Method):
         if options:
-            raise ValueError(f"{given!r} has its options; leave out {', '.join(sorted(options))}")
+            raise ValueError(
+                f"{given!r} has its options already; leave out {', '.join(sorted(options))}"
+            )
         method = given
     elif isinstance(given, str) and given in METHODS:
         known = {each.name for each in fields(METHODS[given])}

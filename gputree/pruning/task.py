@@ -88,8 +88,8 @@ def only_classes(task: Task, method: str) -> None:
     """Refuse a regression where a method counts wrong classes."""
     if not task.is_classes:
         raise ValueError(
-            f"pruning by {method!r} counts wrong classes, which a regression has not; use "
-            "'cost_complexity', 'reduced_error', 'critical_value' or 'pre'"
+            f"pruning by {method!r} counts misclassified rows, which a regression does not have; "
+            "use 'cost_complexity', 'reduced_error', 'critical_value' or 'pre'"
         )
 
 

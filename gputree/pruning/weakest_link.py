@@ -39,8 +39,8 @@ def weakest_links(tree: Tree, account: Account) -> Links:
     """
     if not np.isfinite(account.as_leaf).all() or not np.isfinite(account.at_ends).all():
         raise ValueError(
-            "the tree has nodes whose risk is not a finite number, so that no price of a leaf can "
-            "be told; grow it on targets divided by a constant"
+            "the tree has nodes whose risk is not a finite number, so alpha cannot be "
+            "computed; divide the targets by a constant and grow it again"
         )
     alpha = np.where(tree.is_leaf, -np.inf, np.inf)
     rise, n_gone = np.zeros(tree.n_nodes), np.zeros(tree.n_nodes, np.int64)

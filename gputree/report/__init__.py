@@ -42,20 +42,20 @@ def write_report(
     model : fitted estimator
         A tree or an ensemble of gputree.
     X : array-like or data frame
-        Rows to judge the model by; best those that it has not seen.
+        Rows to evaluate the model on, preferably rows that were not in training.
     y : array-like
-        Their target.
+        Their targets.
     path : path
-        Where to write to. A file that is there is replaced.
+        Where to write the file. An existing file is replaced.
     title : str, optional
         The title of the page; the name of the estimator by default.
     max_trees : int, default=10
-        How many trees of an ensemble can be looked at in the report.
+        How many trees of an ensemble the report contains.
 
     Returns
     -------
     Report
-        What was written, with `html`, `data` and `save`.
+        The report, with `html`, `data` and `save`.
 
     Examples
     --------

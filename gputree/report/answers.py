@@ -50,7 +50,7 @@ def answers_of(model: Any, X: Any, y: Any, n_rows: int) -> ClassAnswers | Number
         said = np.asarray(to_numpy(model.predict(X)), np.float64).reshape(n_rows, -1)
         if true.shape != said.shape:
             raise ValueError(
-                f"y has {true.shape[1]} outputs, and the model predicts {said.shape[1]}; give the "
+                f"y has {true.shape[1]} outputs, but the model predicts {said.shape[1]}; give the "
                 "outputs that it was fitted on"
             )
         return NumberAnswers(true, said)
@@ -60,7 +60,7 @@ def answers_of(model: Any, X: Any, y: Any, n_rows: int) -> ClassAnswers | Number
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.ndim != 1:
-        raise ValueError(f"y has shape {target.shape}; a classifier takes one label a row")
+        raise ValueError(f"y has shape {target.shape}; a classifier takes one label per row")
     chosen = [place[each] for each in np.asarray(to_numpy(model.predict(X))).tolist()]
     true = np.array([place.get(each, UNSEEN) for each in target.tolist()])
     if (true == UNSEEN).all():

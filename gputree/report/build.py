@@ -31,17 +31,17 @@ VERSION = 1
 
 
 def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int) -> dict[str, Any]:
-    """What a page shows of a model and some rows."""
+    """All that a page shows about a model and some rows."""
     if not isinstance(model, (TreeEstimator, Ensemble)):
         raise TypeError(
-            "a report is of a tree or an ensemble of gputree, such as DecisionTreeClassifier; got "
+            "a report needs a tree or an ensemble of gputree, such as DecisionTreeClassifier; got "
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
     if isinstance(model, TreeEstimator) and model.combines_columns:
         raise ValueError(
-            f"a report shows tests of single columns, and {type(model).__name__} has combinations "
-            "of them; use export_text, plot_tree and plot_boundary"
+            f"a report shows splits on single columns, but {type(model).__name__} splits on "
+            "combinations of columns; use export_text, plot_tree and plot_boundary"
         )
     table = read_table(checked(model, X), like=model.schema_)
     answers = answers_of(model, X, y, table.n_rows)
@@ -174,7 +174,7 @@ def _trees(
 
 
 def _speaks(model: Any) -> str:
-    """What the nodes of the trees hold: weights of classes, means, or what is added to a sum."""
+    """What the nodes of the trees hold: weights of classes, means, or terms of a sum."""
     if hasattr(model, "n_iter_"):
         return "adds"
     return "classes" if hasattr(model, "classes_") else "numbers"
@@ -211,6 +211,6 @@ def _chosen(model: Any, max_trees: int) -> list[Shown]:
         elif hasattr(model, "n_iter_"):
             name = f"Round {at + 1}"
         if say is not None:
-            note = f"say {say[at]:.4g}"
+            note = f"weight {say[at]:.4g}"
         found.append(Shown(name, members[at].tree, members[at].columns, note))
     return found

@@ -51,14 +51,14 @@ def of_mean(values: HostArray) -> Interval:
     """The interval of the mean of one value a row, by the normal distribution."""
     mean = float(values.mean())
     reach = Z * float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return Interval(mean, mean - reach, mean + reach, "normal, from the spread of the rows")
+    return Interval(mean, mean - reach, mean + reach, "normal approximation")
 
 
 def of_root_mean(squares: HostArray) -> Interval:
     """The interval of the root of a mean: the roots of the mean's bounds."""
     mean = of_mean(squares)
     low, high = (float(np.sqrt(max(bound, 0.0))) for bound in (mean.low, mean.high))
-    return Interval(float(np.sqrt(mean.value)), low, high, "root of a normal interval")
+    return Interval(float(np.sqrt(mean.value)), low, high, "root of a normal approximation")
 
 
 def delong(score: HostArray, is_positive: HostArray) -> Interval:

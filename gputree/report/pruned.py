@@ -22,8 +22,8 @@ def pruning_curve(tree: Tree, report: PruningReport | None) -> dict[str, Any] | 
         return None
     path = path_of(tree, by_impurity(tree)).without_ties()
     return {
-        "why": "The tree was not pruned. This is what cost-complexity pruning would give: the "
-        "impurity of the training rows against the number of leaves.",
+        "why": "The tree was not pruned. The curve shows what cost-complexity pruning would give: "
+        "the impurity on the training rows against the number of leaves.",
         "facts": [],
         "axis": "impurity",
         "lines": [_line("training", path.n_leaves, path.risk)],

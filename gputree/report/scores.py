@@ -26,7 +26,7 @@ LEAST_SHARE = 1e-15  # the logarithm of 0 would make every other row meaningless
 
 
 def class_scores(answers: ClassAnswers) -> list[dict[str, Any]]:
-    """Scores of a classifier, the most asked for first."""
+    """Scores of a classifier, the most common ones first."""
     n_classes = len(answers.names)
     hits = int((answers.true == answers.said).sum())
     known = answers.known
@@ -34,13 +34,13 @@ def class_scores(answers: ClassAnswers) -> list[dict[str, Any]]:
     cells = np.zeros((n_classes, n_classes), np.int64)
     np.add.at(cells, (true, said), 1)
     found = [
-        _score("Accuracy", wilson(hits, len(answers.true)), "share of rows that are right"),
+        _score("Accuracy", wilson(hits, len(answers.true)), "share of correct predictions"),
         _score(
             "Balanced accuracy",
             of_cells(cells, balanced_accuracy),
-            "mean over the classes of the share that is found",
+            "mean recall of the classes",
         ),
-        _score("F1, macro", of_cells(cells, macro_f1), "mean over the classes"),
+        _score("F1, macro", of_cells(cells, macro_f1), "mean F1 of the classes"),
     ]
     if n_classes == 2 and len(np.unique(true)) == 2:
         second = ranked(share[:, 1], true == 1)
@@ -53,7 +53,9 @@ def class_scores(answers: ClassAnswers) -> list[dict[str, Any]]:
             ),
         ]
     elif n_classes > 2 and len(np.unique(true)) > 1:
-        found.append(_score("ROC AUC, macro", _macro_area(true, share), "each class against all"))
+        found.append(
+            _score("ROC AUC, macro", _macro_area(true, share), "mean of one class against the rest")
+        )
     own = share[np.arange(len(true)), true]
     found.append(
         _score("Log loss", of_mean(-np.log(np.maximum(own, LEAST_SHARE))), "lower is better", True)
@@ -72,13 +74,13 @@ def number_scores(answers: NumberAnswers) -> list[dict[str, Any]]:
     found = []
     if n_rows > 1:
         r2 = of_rows(n_rows, _explained(answers.true, apart), cost=apart.shape[1])
-        found.append(_score("R²", r2, "share of the variance that is explained" + where))
+        found.append(_score("R²", r2, "share of the variance explained" + where))
     squares = (apart**2).mean(axis=1)
     return [
         *found,
         _score("RMSE", of_root_mean(squares), "root mean squared error" + where, True),
         _score("MAE", of_mean(np.abs(apart).mean(axis=1)), "mean absolute error" + where, True),
-        _score("Mean error", of_mean(-apart.mean(axis=1)), "predicted less actual" + where, None),
+        _score("Mean error", of_mean(-apart.mean(axis=1)), "predicted minus actual" + where, None),
     ]
 
 

@@ -20,7 +20,7 @@ from gputree.report.scores import LEAST_SHARE
 
 MOST_ROWS = 5000
 MOST_CELLS = 20_000_000  # rows times trees
-WRONG, SQUARES, LOG_LOSS = "share of wrong rows", "mean squared error", "log loss"
+WRONG, SQUARES, LOG_LOSS = "error rate", "mean squared error", "log loss"
 
 
 def learning_curves(model: Any, X: Any, answers: ClassAnswers | NumberAnswers) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def learning_curves(model: Any, X: Any, answers: ClassAnswers | NumberAnswers) -
     if n_rows > most:
         row = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
         X = _safe_indexing(X, row)
-        notes.append(f"Measured on {most:,} of the {n_rows:,} rows, drawn once.")
+        notes.append(f"Measured on {most:,} of the {n_rows:,} rows, drawn at random.")
     what, error = _staged(model, X, answers, row)
     lines.append(_line("rows of this report", what, error))
     lines += _known_from_fit(model, what)
@@ -72,7 +72,7 @@ def _staged(
 
 
 def _means(model: Averaging, X: Any) -> Iterator[HostArray]:
-    """What the first one, two, ... trees say on average."""
+    """The mean prediction of the first one, two, ... trees."""
     total: Any = 0.0
     every = tree_answers(model._at(), model._members, model._table(X))
     for n, found in enumerate(every, 1):
@@ -81,7 +81,7 @@ def _means(model: Averaging, X: Any) -> Iterator[HostArray]:
 
 
 def _known_from_fit(model: Any, what: str) -> list[dict[str, Any]]:
-    """What the fit itself has measured, where it did."""
+    """The curve that the fit itself has measured, if any."""
     if isinstance(model, Averaging) and getattr(model, "_oob", None) is not None:
         return [_line("out-of-bag rows", what, model.oob_error_curve_)]
     watched = getattr(model, "_watched", None)

@@ -27,7 +27,7 @@ def parameter_list(model: Any) -> list[dict[str, Any]]:
 
 
 def fit_facts(model: Any) -> dict[str, Any] | None:
-    """What the fit tells of itself; None for a model that was read from a file."""
+    """The facts of the fit; None for a model that was read from a file."""
     report = getattr(model, "fit_report_", None)
     if report is None:
         return None
@@ -42,7 +42,7 @@ def fit_facts(model: Any) -> dict[str, Any] | None:
             ["why", report.reason],
             ["table", f"{report.n_rows:,} rows, {report.n_features:,} columns"],
             ["nodes", f"{report.n_nodes:,}"],
-            ["memory at most", f"{report.peak_bytes / 2**20:,.1f} MiB"],
+            ["peak memory", f"{report.peak_bytes / 2**20:,.1f} MiB"],
             *_times(report),
         ],
         "phases": sorted(phases, key=lambda each: -(each["seconds"] or 0)),
@@ -55,7 +55,7 @@ def _times(report: FitReport) -> list[list[str]]:
     if "total" not in report.seconds:
         return []
     total, compiling = report.seconds["total"], report.compile_seconds
-    return [["time", f"{total:.3f} s, {compiling:.3f} s of it compiling"]]
+    return [["time", f"{total:.3f} s, of which {compiling:.3f} s compiling"]]
 
 
 def importance_list(model: Any, names: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -83,10 +83,10 @@ def _check_shapes(arrays: Mapping[str, HostArray], n_classes: int) -> None:
     if not len(answer):
         raise ModelFileError("the rules have no default")
     if answer.min() < 0 or answer.max() >= n_classes or value.shape[1] != n_classes:
-        raise ModelFileError("a rule answers with a class that is not there")
+        raise ModelFileError("a rule predicts a class that does not exist")
     for amount in (arrays["rule_n_rows"], value):
         if not (np.isfinite(amount).all() and (amount >= 0).all()):
-            raise ModelFileError("a rule has a number of rows that cannot be")
+            raise ModelFileError("a rule has an impossible number of rows")
 
 
 def _cut_up(items: list[Item], n: HostArray) -> list[list[Item]]:
@@ -109,11 +109,9 @@ def _condition(
     if sign == Sign.AMONG:
         is_listed = all(low < high for low, high in pairwise([-1, *category]))
         if not category or not is_listed or known is None or category[-1] >= len(known):
-            raise ModelFileError(f"a rule asks for categories that column {name!r} does not have")
+            raise ModelFileError(f"a rule tests categories that column {name!r} does not have")
     elif category:
-        raise ModelFileError(
-            f"a rule names categories of column {name!r} and does not ask for them"
-        )
+        raise ModelFileError(f"a rule names categories of column {name!r} but does not test them")
     if sign in (Sign.AMONG, Sign.MISSING):
         is_right = threshold == 0.0 and not math.copysign(1.0, threshold) < 0
     elif sign == Sign.UP_TO and threshold == math.inf:

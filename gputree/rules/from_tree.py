@@ -51,7 +51,7 @@ def rules_of(tree: Tree, schema: Schema, classes: HostArray) -> RuleSet:
     """A rule for each leaf that a row can reach, in the order of the tree's text."""
     if tree.directions is not None:
         raise ValueError(
-            "rules have conditions on single columns, and nodes of this tree test combinations of "
+            "rules have conditions on single columns, but nodes of this tree test combinations of "
             "them; export_text shows the tree, and DecisionTreeClassifier has rules"
         )
     # Rows that were divided among children are counted by their parts.

@@ -133,7 +133,9 @@ class RuleSet:
         """The number of each label among the classes."""
         label = np.ravel(to_numpy(y))
         if len(label) != n_rows:
-            raise ValueError(f"X has {n_rows} rows, y has {len(label)}; one label a row is needed")
+            raise ValueError(
+                f"X has {n_rows} rows, y has {len(label)}; one label per row is needed"
+            )
         place = {name: number for number, name in enumerate(self.classes.tolist())}
         unknown = [name for name in label.tolist() if name not in place]
         if unknown:

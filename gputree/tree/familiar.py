@@ -141,7 +141,7 @@ class FamiliarTree:
     def _check_walk(self) -> None:
         if self.nodes.category_start.max() >= 0 or (self.nodes.missing_slot == STAY).any():
             raise ValueError(
-                "tree_.apply walks trees of thresholds; this tree tests categories, or divides "
+                "tree_.apply walks trees of thresholds; this tree tests categories or divides "
                 "rows with missing values: use apply of the estimator"
             )
 

@@ -78,10 +78,10 @@ def split(arrays: Mapping[str, HostArray]) -> list[dict[str, HostArray]]:
         raise ModelFileError("the file does not hold the arrays of trees")
     by_node, by_list = _ends(arrays, "tree_nodes", 1), _ends(arrays, "tree_categories", 0)
     if len(by_node) < 2 or len(by_list) != len(by_node):
-        raise ModelFileError("the file does not tell how long its trees are")
+        raise ModelFileError("the file does not say how long its trees are")
     own = arrays["n_surrogates"]
     if own.ndim != 1 or len(own) != by_node[-1] or (own < 0).any():
-        raise ModelFileError("the trees do not tell how many surrogates they have")
+        raise ModelFileError("the trees do not say how many surrogates they have")
     by_surrogate = np.append(0, np.cumsum(own, dtype=np.int64))[by_node]
     ends = {name: by_surrogate if name in Tree.OTHERS else by_node for name in Tree.DTYPES}
     ends |= {"category": by_list, "category_slot": by_list}

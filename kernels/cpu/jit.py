@@ -103,6 +103,11 @@ class CompileTime(event.Listener):
         self._depth = 0
         self._start = 0.0
 
+    @property
+    def is_running(self):
+        """Whether something is being compiled."""
+        return self._depth > 0
+
     def on_start(self, event):
         if self._depth == 0:
             self._start = time.perf_counter()

@@ -77,7 +77,7 @@ def test_what_tells_of_trees_alone_is_refused():
     X, y = DIABETES
     model = GradientBoostingRegressor(2, init=LinearRegression(), **QUICK).fit(X, y)
     for ask in (model.to_bytes, lambda: model.shap_values(X), model.to_json):
-        with pytest.raises(ValueError, match="tells of trees alone"):
+        with pytest.raises(ValueError, match="covers trees alone"):
             ask()
     assert GradientBoostingRegressor(2, init="zero", **QUICK).fit(X, y).to_bytes()
 
@@ -88,7 +88,7 @@ def test_what_tells_of_trees_alone_is_refused():
         ("none", {}, "must be a str among"),
         (LinearRegression(), {}, "'predict_proba'"),
         (make_pipeline(LogisticRegression()), {"sample_weight": True}, "Pipeline does not support"),
-        (LogisticRegression(), {"as_dataset": True}, "those of a Dataset are not kept"),
+        (LogisticRegression(), {"as_dataset": True}, "which a Dataset does not keep"),
     ],
 )
 def test_what_cannot_be_a_beginning_is_refused(init, options, what):

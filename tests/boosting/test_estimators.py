@@ -384,7 +384,7 @@ def test_importances_are_shares_of_what_was_gained():
         ({"monotonic_cst": [1]}, r"monotonic_cst has shape \(1,\) but .* X has 10 features"),
         ({"monotonic_cst": {"z": 1}}, "not fitted on data with feature names.*not 'z'"),
         ({"monotonic_cst": [2] * 10}, "monotonic_cst must be .* -1, 0 or 1. Observed values: .2, "),
-        ({"monotonic_cst": [1] * 10, "loss": "quantile"}, "this loss takes quantiles"),
+        ({"monotonic_cst": [1] * 10, "loss": "quantile"}, "the leaves of this loss are quantiles"),
         ({"interaction_cst": "some"}, "interaction_cst='some' is unknown"),
         (
             {"interaction_cst": [[11]]},
@@ -509,7 +509,7 @@ def test_weights_count_for_a_loss_of_ones_own():
         (lambda y, raw: raw, "must return gradient and hessian, or gradient, hessian and the loss"),
         (lambda y, raw: (raw,), "must return gradient and hessian"),
         (lambda y, raw: (raw, raw * np.nan), "a hessian that is not finite"),
-        (lambda y, raw: (raw - y, y * 0 + 1), "cannot be watched; let it return the loss of each"),
+        (lambda y, raw: (raw - y, y * 0 + 1), "cannot be monitored; let it return the loss"),
         (lambda y, raw: (raw - y, y * 0 + 1, 0.0), r"a loss that is not finite, or not of shape"),
     ],
 )

@@ -122,7 +122,10 @@ def test_a_parquet_file_says_what_its_columns_are(kinds, folder):
     parquet.write_table(table, "t.parquet")
     feather.write_feather(table, "t.feather")
     expected = {
-        "when": ("ignored", "it holds times"),
+        "when.year": ("ignored", "it is constant"),
+        "when.month": ("ignored", "it is constant"),
+        "when.weekday": ("number", "the weekday of dates"),
+        "when.days": ("number", "the days of dates"),
         "truth": ("category", "it holds true and false"),
         "code": ("category", "it holds text, 3 categories"),
         "level": ("ordered", "the file says so"),

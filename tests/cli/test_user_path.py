@@ -160,7 +160,7 @@ MISTAKES = {
         lambda path: path.write_bytes("größe,y\n1,2\n2,3\n".encode("latin-1")),
         "is not text in utf-8: byte 0xf6 on line 1",
     ),
-    "folder.csv": (lambda path: path.mkdir(), "is a folder; name a file in it"),
+    "folder.csv": (lambda path: path.mkdir(), "is a folder without files of CSV, Parquet"),
 }
 
 

@@ -58,7 +58,7 @@ def test_a_single_number_is_the_weight_of_every_row():
     [
         (["a", "b", "c"], "sample_weight has dtype <U1; pass numbers"),
         ([None, {}, 1], "sample_weight has dtype object; pass numbers"),
-        ([1.0, 2.0], r"sample_weight.shape == \(2,\), expected \(3,\): one weight a row is needed"),
+        ([1.0, 2.0], r"sample_weight.shape == \(2,\), expected \(3,\): one weight per row"),
         ([[1.0], [2.0], [3.0]], r"sample_weight.shape == \(3, 1\)"),
         ([1.0, NAN, NAN], r"sample_weight\[1\] is NaN or infinite; weights are finite"),
         ([1.0, 2.0, np.inf], r"sample_weight\[2\] is NaN or infinite"),

@@ -200,7 +200,7 @@ def test_boosting_goes_on_from_a_file(parquet):
 
 
 def test_error_based_pruning_says_what_to_do(parquet):
-    with pytest.raises(ValueError, match=r"holds codes; set pruning=None, or .*read_file gives"):
+    with pytest.raises(ValueError, match=r"holds bins only; set pruning=None, .*read_file gives"):
         C45Classifier().fit(streamed(parquet, "kind"))
 
 
@@ -433,7 +433,7 @@ def test_the_format_is_checked(parquet, tmp_path):
     assert Dataset.from_csv(path, "y").n_rows == 2
     with pytest.raises(ValueError, match="is CSV, not for from_parquet"):
         Dataset.from_parquet(path, "y")
-    with pytest.raises(ValueError, match="a folder without Parquet files"):
+    with pytest.raises(ValueError, match="is CSV, not for from_parquet; use from_file"):
         Dataset.from_parquet(tmp_path, "y")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         Dataset.from_parquet(tmp_path / "*.parquet", "y")

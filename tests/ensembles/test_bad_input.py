@@ -62,7 +62,7 @@ WRONG = {
     ),
     "folds": (
         Boost(CARTClassifier()),
-        "pruning='cost_complexity' judges a tree by rows it has not seen.*set pruning=None",
+        "pruning='cost_complexity' prunes by rows that a tree has not seen.*set pruning=None",
     ),
     "validation": (
         Bag(DecisionTreeClassifier(validation_fraction=0.2)),
@@ -107,7 +107,7 @@ def test_a_loss_and_outputs_that_are_not_there():
     with pytest.raises(ValueError, match="loss='huber' is unknown; choose from exponential"):
         AdaBoostRegressor(loss="huber").fit(X, Y)
     both = np.stack([Y, Y], axis=1)
-    with pytest.raises(ValueError, match="y has 2 outputs, and AdaBoost is for one"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but AdaBoost takes one"):
         AdaBoostRegressor().fit(X, both)
     with pytest.raises(ValueError, match="keep_targets=True: y has 2 outputs"):
         RandomForestRegressor(1, keep_targets=True).fit(X, both)

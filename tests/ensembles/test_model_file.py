@@ -164,7 +164,7 @@ def test_a_loaded_model_has_forgotten_its_samples(tmp_path):
     model, X = fitted("boosted")
     forest = RandomForestClassifier(2, random_state=0).fit(*IRIS)
     forest.save(tmp_path / "model")
-    with pytest.raises(AttributeError, match="a saved model has forgotten them"):
+    with pytest.raises(AttributeError, match="a saved model does not keep"):
         _ = gputree.load(tmp_path / "model").estimators_samples_
     assert model.to_bytes() != forest.to_bytes()
     assert X.shape == (50, 4)

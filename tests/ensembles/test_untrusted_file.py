@@ -54,7 +54,7 @@ def test_adaboost_of_numbers_has_one_output(tmp_path):
 @pytest.mark.parametrize(
     ("edits", "message"),
     [
-        ([["item", "estimator_weights", at, 0.0] for at in range(3)], "no tree has a say"),
+        ([["item", "estimator_weights", at, 0.0] for at in range(3)], "has a positive weight"),
         ([["item", "estimator_errors", 0, 1.5]], "cannot be those of a fit"),
         ([["item", "estimator_weights", at, "1.7e308"] for at in range(3)], "cannot be those"),
         ([["item", "estimator_weights", 0, "nan"]], "does not fit the trees"),

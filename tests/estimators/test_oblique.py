@@ -15,7 +15,7 @@ from gputree.tree import store
 pd = pytest.importorskip("pandas")
 
 IRIS = load_iris(return_X_y=True)
-DIRECTIONS = ["lda", "cart-lc", "sparse"]
+DIRECTIONS = ["lda", "logistic", "cart-lc", "sparse"]
 
 
 def melons():
@@ -184,7 +184,7 @@ def test_a_file_of_one_kind_is_not_one_of_the_other(kind):
     ],
 )
 def test_pruning_keeps_the_combinations_that_are_left(method, how):
-    X, y = bands()
+    X, y = bands(200)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.1, 1 - y, y)
     kept = {"random_state": 0, **how}
     tree = ObliqueTreeClassifier(random_state=0).fit(X, y)
@@ -253,7 +253,7 @@ def test_names_of_scikit_learn_and_of_shapley_values_are_not_there():
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        ({"directions": "logistic"}, "choose from cart-lc, lda, sparse"),
+        ({"directions": "ridge"}, "choose from cart-lc, lda, logistic, sparse"),
         ({"max_terms": 1}, "max_terms=1"),
         ({"max_projections": 0}, "max_projections=0"),
         ({"projection_density": 0.0}, "projection_density=0"),

@@ -127,6 +127,12 @@ CASES = {
     "oblique, cart-lc": Case(
         ObliqueTreeClassifier, params={**CATEGORIES, "directions": "cart-lc", "max_depth": 4}
     ),
+    "oblique, logistic": Case(
+        ObliqueTreeClassifier,
+        params={**CATEGORIES, "directions": "logistic", "max_depth": 4},
+        has_missing=True,
+        is_weighted=True,
+    ),
     "oblique, sparse": Case(
         ObliqueTreeRegressor,
         params={"directions": "sparse", "max_depth": 5, "random_state": 2},

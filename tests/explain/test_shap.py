@@ -292,7 +292,7 @@ def test_the_function_takes_trees_values_and_columns():
     ("options", "message"),
     [
         ({"method": "kernel"}, "method='kernel' is unknown; choose from"),
-        ({"background": [[0.0]]}, "background: method='path' goes by the weights"),
+        ({"background": [[0.0]]}, "background: method='path' uses the row counts"),
         ({"method": "interventional"}, "background: method='interventional' takes"),
         ({"method": "interventional", "background": np.empty((0, 1))}, "0 sample"),
     ],

@@ -37,7 +37,7 @@ PRUNED = {
     "pruning": [None, None, "pessimistic", "error_based", "minimum_error", "pre"],
 }
 OBLIQUE = {
-    "directions": ["lda", "cart-lc", "sparse"],
+    "directions": ["lda", "logistic", "cart-lc", "sparse"],
     "max_terms": [8, 2, 3],
     "max_projections": [32, 1, 4],
     "projection_density": [3.0, 0.5, 9.0],

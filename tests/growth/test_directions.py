@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gputree.data.target import class_target, value_target
-from gputree.growth.directions import NodeRows, Sought, candidates, readable
+from gputree.growth.directions import NodeRows, Sought, readable
+from gputree.growth.fits import candidates
 
 
 def sought(directions="lda", **changed):

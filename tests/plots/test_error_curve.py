@@ -153,7 +153,7 @@ def test_staged_predictions_of_a_forest_end_with_its_own():
         (AdaBoostClassifier(n_estimators=2), {}, ValueError, "give X and y"),
         (RandomForestClassifier(2), {"X": X}, ValueError, "go together"),
         (RandomForestClassifier(2), {"X": X, "y": Y[:5]}, ValueError, r"y has shape \(5,\)"),
-        (DecisionTreeClassifier(), {}, TypeError, "no ensemble"),
+        (DecisionTreeClassifier(), {}, TypeError, "not an ensemble"),
     ],
 )
 def test_what_has_no_curve_is_refused(model, given, error, match):

@@ -155,7 +155,7 @@ def test_long_names_are_cut_and_dollars_are_no_formulas():
 @pytest.mark.parametrize(
     ("model", "given", "match"),
     [
-        (TREE, {"X": X, "y": Y}, "looks at no rows"),
+        (TREE, {"X": X, "y": Y}, "uses no rows"),
         (TREE, {"kind": "permutation"}, "give X and y"),
         (TREE, {"kind": "permutation", "X": X}, "give X and y"),
         (TREE, {"kind": "shap"}, "give X$"),

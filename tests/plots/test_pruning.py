@@ -108,7 +108,7 @@ def test_what_has_not_been_pruned_cannot_be_drawn():
         plot_pruning(model, axes())
     with pytest.raises(TypeError, match="pruned tree"):
         plot_pruning(RandomForestClassifier(2).fit(*IRIS), axes())
-    with pytest.raises(ValueError, match="no price of a leaf"):
+    with pytest.raises(ValueError, match="does not use alpha"):
         plot_pruning(model.prune("pessimistic"), axes(), by="alpha")
     with pytest.raises(ValueError, match="by='depth' is unknown"):
         plot_pruning(model.prune("pessimistic"), axes(), by="depth")

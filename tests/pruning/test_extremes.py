@@ -55,7 +55,7 @@ def test_risks_that_are_no_numbers_are_refused():
     for bad in (np.inf, np.nan):
         risk = account.as_leaf.copy()
         risk[1] = bad
-        with pytest.raises(ValueError, match="divided by a constant"):
+        with pytest.raises(ValueError, match="divide the targets by a constant"):
             weakest_links(tree, replace(account, as_leaf=risk))
 
 

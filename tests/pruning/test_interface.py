@@ -164,8 +164,12 @@ def test_ccp_alpha_prunes_by_impurity():
         ({"pruning": "guess"}, {}, "pruning='guess' is unknown; choose from cost_complexity"),
         ({"pruning": "pre"}, {}, "needs validation rows"),
         ({"pruning": "pre", "ccp_alpha": 0.1}, {}, "give one of them"),
-        ({"validation_fraction": 0.5}, {}, "of no use to pruning=None"),
-        ({"pruning": "pessimistic", "validation_fraction": 0.5}, {}, "of no use"),
+        ({"validation_fraction": 0.5}, {}, "pruning=None does not use validation rows"),
+        (
+            {"pruning": "pessimistic", "validation_fraction": 0.5},
+            {},
+            "does not use validation rows",
+        ),
         ({"pruning": "pre", "validation_fraction": 1.5}, {}, "a share between 0 and 1"),
         (
             {"pruning": "pre", "validation_fraction": 0.5},
@@ -174,7 +178,7 @@ def test_ccp_alpha_prunes_by_impurity():
         ),
         ({"ccp_alpha": -1.0}, {}, "ccp_alpha=-1.0"),
         ({"pruning": CostComplexity(cv=1)}, {}, "cv=1"),
-        ({"pruning": CostComplexity(cv=[0, 1])}, {}, "folds of 2 rows; there are 150"),
+        ({"pruning": CostComplexity(cv=[0, 1])}, {}, "folds of 2 rows, but there are 150 rows"),
         ({"pruning": CostComplexity(rule="best")}, {}, "rule='best' is unknown"),
         ({"pruning": CriticalValue(-1.0)}, {}, "value=-1.0"),
     ],
@@ -187,12 +191,12 @@ def test_what_cannot_be_right_is_refused(params, more, match):
 def test_what_cannot_be_pruned_is_refused():
     model = DecisionTreeClassifier().fit(*IRIS)
     for wrong, match in [
-        ({}, "give a method"),
+        ({}, "give a pruning method"),
         ({"method": "pre"}, "needs validation rows"),
         ({"method": "cost_complexity"}, "choose alpha"),
         ({"method": "pessimistic", "m": 1}, "no option m; it has n_errors, penalty"),
-        ({"method": Pessimistic(), "penalty": 1}, "has its options"),
-        ({"method": "pessimistic", "X": IRIS[0], "y": IRIS[1]}, "looks at no rows"),
+        ({"method": Pessimistic(), "penalty": 1}, "has its options already"),
+        ({"method": "pessimistic", "X": IRIS[0], "y": IRIS[1]}, "uses no rows"),
         ({"nodes": [99]}, "nodes 0 to 16"),
         ({"nodes": [0.5]}, "numbers of nodes"),
         ({"nodes": [1], "method": "pre"}, "by hand"),
@@ -267,11 +271,11 @@ def test_c45_prunes_by_estimated_errors_of_its_training_rows():
     assert full.prune("error_based", X, y).to_bytes() == small.to_bytes()
     without = full.prune("error_based", raising=False)
     assert without.get_n_leaves() <= full.get_n_leaves()
-    with pytest.raises(ValueError, match="needs the rows of the training"):
+    with pytest.raises(ValueError, match="needs the training rows"):
         full.prune("error_based")
 
 
 def test_a_regression_has_no_estimated_errors():
     X, y, _ = table(60, 0)
-    with pytest.raises(ValueError, match="counts wrong classes"):
+    with pytest.raises(ValueError, match="counts misclassified rows"):
         DecisionTreeRegressor(pruning="error_based").fit(X, y)

@@ -91,7 +91,7 @@ def test_a_click_shows_the_rule_of_a_node(iris, opened):
     assert state(page)["selected"] == 2
     rule = page.locator("#node-rule").inner_text()
     limit = tree.nodes_.threshold[0]
-    assert rule.startswith(f"If petal length (cm) is above {limit:.6g}, then the answer is v")
+    assert rule.startswith(f"If petal length (cm) is above {limit:.6g}, then the prediction is v")
     assert page.locator("#tree-panel h3").inner_text().startswith("Node 2: petal")
     assert page.locator("#tree-panel .bars .label").count() == 3
     assert page.locator("#tree-panel svg.plot rect").count() > 5  # the histogram
@@ -267,7 +267,7 @@ def test_divided_rows_light_several_paths(mixed, opened):
     assert "no row below" in page.locator("#row-result [role=alert]").inner_text()
     page.fill("#row-text", "{}")
     page.click("#row-follow")
-    assert "None of the names" in page.locator("#row-result [role=alert]").inner_text()
+    assert "No name matches" in page.locator("#row-result [role=alert]").inner_text()
     page.fill("#row-text", '{"age": null}')
     page.click("#row-follow")
     assert "more end" in page.locator("#row-result .answer").inner_text()
@@ -284,7 +284,7 @@ def test_a_row_that_cannot_be_read_is_explained(iris, opened):
         "[1, 2]": "2 values were given",
         "{oops": "This is not JSON",
         "": "Paste a row first",
-        "a,b\n1,2": "None of the names is a column",
+        "a,b\n1,2": "No name matches a column",
         "5,4,3,abc": "“petal width (cm)” is numeric, and “abc” is no number",
     }.items():
         page.fill("#row-text", text)

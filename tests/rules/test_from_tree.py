@@ -195,7 +195,7 @@ def test_what_cannot_be_counted_is_refused():
         tree.to_rules([[1]])
     with pytest.raises(ValueError, match="'c'"):
         tree.to_rules([[1]], ["c"])
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         tree.to_rules([[1]], ["a", "b"])
     with pytest.raises(TypeError, match="regression"):
         CARTRegressor().fit([[1], [2]], [1, 2]).to_rules()

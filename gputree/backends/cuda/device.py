@@ -170,7 +170,7 @@ class NumbaDevice:
         return False  # users have none of these
 
     def give(self, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        raise NotImplementedError("what is on the host gets an answer there")
+        raise NotImplementedError("arrays in main memory are predicted on the host")
 
     def lying(self, matrix: Array) -> Lying | None:
         return None

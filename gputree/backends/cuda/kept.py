@@ -14,18 +14,11 @@ from typing import Any
 import numpy as np
 
 from gputree import kernels
+from gputree.backends.user_folder import user_folder as folder
 from gputree.kernels.cuda import machine_code
 from gputree.kernels.undisturbed import undisturbed
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
-
-
-def folder() -> Path:
-    """Where machine code is kept: $GPUTREE_CACHE_DIR, or the user's folder for such things."""
-    if chosen := os.environ.get("GPUTREE_CACHE_DIR"):
-        return Path(chosen)
-    usual = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    return Path(os.environ.get(usual) or Path.home() / ".cache") / "gputree"
 
 
 def compiled(kernel: Any, types: Sequence[str], capability: tuple[int, int]) -> bytes:

@@ -151,7 +151,7 @@
       return [
         h("h3", {}, `${leaf ? "Leaf" : "Node"} ${node}${leaf ? "" : `: ${R.question(tree, node)}`}`),
         h("p", { class: "rule", id: "node-rule" }, R.sentence(tree, node).map(([text, bold]) => (bold ? h("b", {}, text) : text))),
-        tree.hidden(node) ? h("p", { class: "chip" }, "what is below is not in this report") : null,
+        tree.hidden(node) ? h("p", { class: "chip" }, "the nodes below are not in this report") : null,
         h("div", { class: "buttons" },
           tree.parent[node] >= 0 ? h("button", { class: "tool", type: "button", onclick: () => view.select(tree.parent[node]) }, "Parent") : null,
           leaf ? null : h("button", { class: "tool", type: "button", onclick: () => view.toggle(node) }, view.open[node] ? "Close" : "Open"),
@@ -183,7 +183,7 @@
       const bars = tree.bars.bars[node];
       const heading = h("h4", {}, `${name} in this node, rows of this report`);
       if (!bars || !bars.count) {
-        const why = bars ? "All values are missing here." : tree.here[node] ? `Kept for the ${show(tree.bars.n_nodes)} nodes with most rows only.` : "No row of this report comes here.";
+        const why = bars ? "All values are missing here." : tree.here[node] ? `Histograms are kept only for the ${show(tree.bars.n_nodes)} nodes with the most rows.` : "No row of this report reaches this node.";
         return [heading, h("p", { class: "quiet" }, why)];
       }
       const { names, colours } = groups();
@@ -208,13 +208,13 @@
       const used = [...new Set([...tree.feature.filter((each) => each >= 0), ...(tree.surrogates.feature || [])])].sort((a, b) => a - b);
       const fields = used.slice(0, MOST_FIELDS).map((column) => [h("label", { for: `cell-${column}`, title: schema.names[column] }, schema.names[column]), cellField(column)]);
       return [
-        h("p", { class: "quiet" }, "Paste a row as CSV (with or without names) or JSON, or fill in the columns that this tree asks for. An empty cell is missing."),
+        h("p", { class: "quiet" }, "Paste a row as CSV (with or without names) or JSON, or fill in the columns that this tree tests. An empty cell is a missing value."),
         h("div", { style: "margin-top:10px" }, text),
         h("div", { class: "buttons" },
           h("button", { class: "tool main", type: "button", id: "row-follow", onclick: () => paste(text.value) }, "Follow the row"),
           h("button", { class: "tool", type: "button", onclick: () => { text.value = ""; forget(); panel.dataset.shows = ""; showTab("row"); } }, "Clear")),
         result,
-        h("h4", {}, "Columns that the tree asks for"), h("div", { class: "fields" }, fields),
+        h("h4", {}, "Columns that the tree tests"), h("div", { class: "fields" }, fields),
       ];
     }
     function example() {
@@ -270,21 +270,21 @@
       const share = R.answerOf(tree, found.ends);
       const speaks = data.trees.speaks;
       const top = speaks === "classes" ? data.classes[share.indexOf(Math.max(...share))] : share.map((each) => show(each, 5)).join(", ");
-      const lead = { classes: "This tree says ", numbers: "This tree says ", adds: "This tree adds " }[speaks];
+      const lead = { classes: "This tree predicts ", numbers: "This tree predicts ", adds: "This tree adds " }[speaks];
       const cut = tree.hidden(found.main);
       return [
-        h("p", { class: "answer" }, lead, h("b", {}, top), ` at ${cut || !R.isLeaf(tree, found.main) ? "node" : "leaf"} ${found.main}`, found.ends.length > 1 ? `, and ${plural(found.ends.length - 1, "more end")}` : "", "."),
-        cut ? h("p", { class: "quiet" }, "The tree goes on below that node, but not in this report.") : null,
-        trees.length > 1 || data.trees.n_trees > 1 ? h("p", { class: "quiet" }, `One of ${show(data.trees.n_trees)} trees; the model puts them all together.`) : null,
+        h("p", { class: "answer" }, lead, h("b", {}, top), ` at ${cut || !R.isLeaf(tree, found.main) ? "node" : "leaf"} ${found.main}`, found.ends.length > 1 ? `, and ${plural(found.ends.length - 1, "other node")}` : "", "."),
+        cut ? h("p", { class: "quiet" }, "The tree continues below that node, but not in this report.") : null,
+        trees.length > 1 || data.trees.n_trees > 1 ? h("p", { class: "quiet" }, `One of ${show(data.trees.n_trees)} trees; the model combines them all.`) : null,
         notes.map((note) => h("p", { class: "quiet" }, note)),
-        classBars(share, undefined, "Shares of the classes"),
-        h("h4", {}, "Its way"),
+        classBars(share, undefined, "Class shares"),
+        h("h4", {}, "Path"),
         h("ol", { class: "steps" }, found.steps.slice(0, 60).map((each) => stepLine(each))),
       ].flat().filter(Boolean);
     }
     function stepLine({ node, slot, how, at: surrogate }) {
       const name = R.featureName(tree, node);
-      const words = { missing: "is missing: goes where missing values go", surrogate: "is missing: a surrogate decides", divided: "is missing: goes down every branch", stay: "is missing: the row ends here" }[how];
+      const words = { missing: "is missing: follows the branch for missing values", surrogate: "is missing: a surrogate decides", divided: "is missing: goes down every branch", stay: "is missing: the row stops here" }[how];
       const text = how === "test" ? `${name} ${R.branch(tree, node, slot)}` : `${name} ${words}`;
       const more = how === "surrogate" ? R.surrogateLines(tree, node)[surrogate - tree.surrogateStart[node]] : null;
       return h("li", {}, h("button", { type: "button", onclick: () => view.select(node) }, text), more ? h("span", { class: "quiet" }, more) : null);

@@ -17,22 +17,22 @@
   function top() {
     const first = data.scores[0];
     const size = Object.fromEntries(data.model.about);
-    const what = size.trees ? `${plural(Number(size.trees.replace(/,/g, "")), "tree")} with ${size.nodes} nodes` : `A tree with ${size.leaves} leaves, ${size.depth} levels deep,`;
-    const value = isClasses ? `is right on ${percent(first.value)}` : `explains ${percent(first.value)} of the variance`;
+    const what = size.trees ? `An ensemble of ${plural(Number(size.trees.replace(/,/g, "")), "tree")} with ${size.nodes} nodes` : `A tree of depth ${size.depth} with ${size.leaves} leaves`;
+    const value = isClasses ? `classifies ${percent(first.value)}` : `explains ${percent(first.value)} of the variance`;
     const range = first.low === null ? "" : ` (95 % interval ${isClasses ? percent(first.low) : show(first.low, 3)} to ${isClasses ? percent(first.high) : show(first.high, 3)})`;
-    const of = isClasses ? ` of ${plural(data.table.rows, "row")}` : ` of the target in ${plural(data.table.rows, "row")}`;
+    const of = isClasses ? ` of ${plural(data.table.rows, "row")} correctly` : ` of the target on ${plural(data.table.rows, "row")}`;
     return h("header", { class: "top", id: "top" }, h("h1", {}, data.title),
       h("div", { class: "under" }, h("span", {}, data.model.name), h("span", {}, `${plural(data.table.rows, "row")} × ${plural(data.table.columns, "column")}`), h("span", {}, data.made)),
-      h("p", { class: "lead" }, first.name === "R²" || isClasses ? `${what} ${value}${of}${range}.` : `${what.replace(/,$/, "")}.`));
+      h("p", { class: "lead" }, first.name === "R²" || isClasses ? `${what} ${value}${of}${range}.` : `${what}.`));
   }
 
   function scores() {
     const notes = [];
-    if (data.same_size) notes.push("The model was fitted on as many rows as this report has. If they are the same rows, these scores flatter it: make the report of rows that it has not seen.");
-    if (data.n_unseen) notes.push(`${plural(data.n_unseen, "row")} have a class that was not in training: they count as wrong, and are left out of all other scores and curves.`);
+    if (data.same_size) notes.push("The model was fitted on as many rows as this report has. If they are the same rows, these scores are too optimistic: use rows that were not in training.");
+    if (data.n_unseen) notes.push(`${plural(data.n_unseen, "row")} have a class that was not in training. They count as errors in the accuracy and are left out of all other scores and curves.`);
     const cards = data.scores.map(scoreCard);
-    if (data.model.oob) cards.push(h("div", { class: "card score" }, h("div", { class: "name" }, isClasses ? "Out-of-bag accuracy" : "Out-of-bag R²"), h("div", { class: "value" }, even(data.model.oob.score)), h("div", { class: "range" }, "rows that trees have not seen"), h("div", { class: "method" }, "from the fit, no interval")));
-    return section("scores", "Scores", "On the rows of this report, with intervals at 95 %.", notes.map((note) => h("p", { class: "note", role: "note" }, note)), h("div", { class: "scores" }, cards));
+    if (data.model.oob) cards.push(h("div", { class: "card score" }, h("div", { class: "name" }, isClasses ? "Out-of-bag accuracy" : "Out-of-bag R²"), h("div", { class: "value" }, even(data.model.oob.score)), h("div", { class: "range" }, "each row predicted by the trees that did not see it"), h("div", { class: "method" }, "from the fit, no interval")));
+    return section("scores", "Scores", "On the rows of this report, with 95 % confidence intervals.", notes.map((note) => h("p", { class: "note", role: "note" }, note)), h("div", { class: "scores" }, cards));
   }
   function scoreCard(score) {
     const has = score.low !== null && score.high !== null;
@@ -48,16 +48,16 @@
 
   function tree() {
     const n = data.trees.list.length;
-    const about = n < data.trees.n_trees ? `${show(n)} of ${show(data.trees.n_trees)} trees are in this report.` : n > 1 ? `All ${show(n)} trees.` : "Click a node for its rule; search; or try a row and watch it go.";
+    const about = n < data.trees.n_trees ? `${show(n)} of ${show(data.trees.n_trees)} trees are in this report.` : n > 1 ? `All ${show(n)} trees.` : "Click a node to read its rule, search the tree, or follow a row through it.";
     const cut = data.trees.list.some((each) => each.n_hidden.length);
-    return section("tree", n > 1 ? "Trees" : "Tree", about + (cut ? " Large trees are shown down to some depth." : ""), R.makeExplorer());
+    return section("tree", n > 1 ? "Trees" : "Tree", about + (cut ? " Large trees are shown down to a limited depth." : ""), R.makeExplorer());
   }
 
   // Classes.
   function confusionTable() {
     const { rows, columns, count } = data.confusion;
     const totals = count.map((row) => row.reduce((sum, each) => sum + each, 0));
-    return h("figure", { class: "card" }, h("h3", {}, "Confusion matrix"), h("div", { class: "sub" }, "True classes down, predicted ones across; shares of each row."),
+    return h("figure", { class: "card" }, h("h3", {}, "Confusion matrix"), h("div", { class: "sub" }, "True classes in rows, predicted classes in columns; percentages per row."),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" }, h("table", { class: "matrix" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "true \\ predicted"), columns.map((name) => h("th", { scope: "col", title: name }, name)))),
         h("tbody", {}, rows.map((name, i) => h("tr", {}, h("th", { scope: "row", title: name }, name), columns.map((_, j) => {
@@ -82,7 +82,7 @@
   function diagonal(svg, toX, toY) { svg.append(s("path", { class: "guide", d: `M${toX(0)} ${toY(0)}L${toX(1)} ${toY(1)}` })); }
   function classes() {
     const { roc, precision_recall: recall, calibration, n_charted: n } = data.curves;
-    const who = (line) => (data.classes.length === 2 ? `of class ${line.name}` : "each class against all others");
+    const who = (line) => (data.classes.length === 2 ? `of class ${line.name}` : "each class against the rest");
     const parts = [confusionTable()];
     if (roc.length) {
       const area = (line) => show(line.area, 3);
@@ -90,10 +90,10 @@
         curveFigure("ROC curve", `${who(roc[0])}${roc.length === 1 ? `, area ${area(roc[0])}` : ", with areas"}`, roc, { xName: "false positive rate", yName: "true positive rate", figure: area, alt: `ROC curves. ${roc.map((line) => `${line.name}: area ${area(line)}`).join("; ")}` }, diagonal),
         curveFigure("Precision and recall", `${who(recall[0])}${recall.length === 1 ? `, average precision ${area(recall[0])}` : ", with average precision"}`, recall, { xName: "recall", yName: "precision", figure: area, alt: `Precision and recall. ${recall.map((line) => `${line.name}: average precision ${area(line)}`).join("; ")}` },
           (svg, toX, toY) => { if (recall.length === 1) svg.append(s("path", { class: "guide", d: `M${toX(0)} ${toY(recall[0].share)}L${toX(1)} ${toY(recall[0].share)}` })); }),
-        curveFigure("Calibration", `${who(calibration[0])}, in groups of like predictions${calibration.length === 1 ? `; mean gap ${show(calibration[0].gap, 2)}` : ""}`, calibration.map((line) => ({ ...line, dots: true })), { xName: "predicted probability", yName: "share that came true", figure: (line) => `gap ${show(line.gap, 2)}`, alt: `Calibration with Wilson intervals. ${calibration.map((line) => `${line.name}: mean gap ${show(line.gap, 2)}`).join("; ")}` }, diagonal));
+        curveFigure("Calibration", `${who(calibration[0])}, grouped by predicted probability${calibration.length === 1 ? `; mean gap ${show(calibration[0].gap, 2)}` : ""}`, calibration.map((line) => ({ ...line, dots: true })), { xName: "predicted probability", yName: "observed frequency", figure: (line) => `gap ${show(line.gap, 2)}`, alt: `Calibration with Wilson intervals. ${calibration.map((line) => `${line.name}: mean gap ${show(line.gap, 2)}`).join("; ")}` }, diagonal));
     }
-    const note = data.classes.length > 2 && n < data.classes.length ? ` Curves of the ${n} most frequent of ${data.classes.length} classes.` : "";
-    return section("classes", "Classes", `What is taken for what, and how far probabilities can be trusted.${note}`, h("div", { class: "grid two" }, parts));
+    const note = data.classes.length > 2 && n < data.classes.length ? ` The curves show the ${n} most frequent of ${data.classes.length} classes.` : "";
+    return section("classes", "Classes", `Which classes are confused, and whether the probabilities can be trusted.${note}`, h("div", { class: "grid two" }, parts));
   }
 
   // Numbers.
@@ -104,13 +104,13 @@
       const same = (svg, toX, toY, x) => svg.append(s("path", { class: "guide", d: `M${toX(x[0])} ${toY(x[0])}L${toX(x[1])} ${toY(x[1])}` }));
       const [low, middle, high] = output.within;
       return [
-        R.figure(`Predicted and actual${name}`, "On the dashed line they are equal.", R.cloudChart({ square: true, xName: "actual", yName: "predicted", alt: `Predicted against actual values${name}` }, output.agreement, same)),
-        R.figure(`Residuals${name}`, "Predicted less actual, against what is predicted.", R.cloudChart({ xName: "predicted", yName: "residual", alt: `Residuals against predictions${name}` }, output.residuals, zero)),
+        R.figure(`Predicted and actual${name}`, "On the dashed line, both are equal.", R.cloudChart({ square: true, xName: "actual", yName: "predicted", alt: `Predicted against actual values${name}` }, output.agreement, same)),
+        R.figure(`Residuals${name}`, "Predicted minus actual, against the prediction.", R.cloudChart({ xName: "predicted", yName: "residual", alt: `Residuals against predictions${name}` }, output.residuals, zero)),
         R.figure(`Distribution of residuals${name}`, `Median ${show(middle, 3)}; 80 % lie between ${show(low, 3)} and ${show(high, 3)}.`, R.barChart({ xName: "residual", yName: "rows", alt: `Histogram of residuals; median ${show(middle, 3)}, 80 % between ${show(low, 3)} and ${show(high, 3)}` }, output.bars, (svg, toX, toY) => svg.append(s("path", { class: "guide", d: `M${toX(0)} ${toY(0)}V12` })))),
       ];
     });
-    const more = data.n_outputs > data.outputs.length ? ` The first ${data.outputs.length} of ${data.n_outputs} outputs.` : "";
-    return section("numbers", "Predictions", `How near predictions come.${more}`, h("div", { class: "grid two" }, parts));
+    const more = data.n_outputs > data.outputs.length ? ` The first ${data.outputs.length} of ${data.n_outputs} outputs are shown.` : "";
+    return section("numbers", "Predictions", `How close the predictions are to the actual values.${more}`, h("div", { class: "grid two" }, parts));
   }
 
   function importances() {
@@ -119,15 +119,15 @@
     const list = (items) => h("div", { class: "bars" }, items.map((each) => [h("span", { class: "label", title: each.name }, each.name), h("span", { class: "track" }, h("span", { class: "fill", style: `width:${(100 * each.share) / most}%` })), h("span", { class: "amount" }, percent(each.share))]));
     const head = all.slice(0, 20);
     const rest = all.slice(20, 400);
-    return section("importances", "Importances", "The share of each column in what all splits gained in training. Columns with many distinct values have more chances to gain.",
+    return section("importances", "Importances", "The share of each column in the total gain of all splits, measured on the training rows. This favours columns with many distinct values.",
       h("div", { class: "card" }, list(head), rest.length ? h("details", {}, h("summary", {}, `${show(rest.length)} more`), list(rest)) : null));
   }
 
   function table() {
     const { list, columns, target, rows } = data.table;
     const line = (each) => {
-      const range = each.kind === "numeric" ? (each.bars ? `${show(each.least)} to ${show(each.most)}, median ${show(each.quartiles[1])}` : "no values") : `${plural(each.distinct, "category", "categories")}${each.bars.categories.length ? `, mostly ${each.bars.categories[each.bars.count.indexOf(Math.max(...each.bars.count))]}` : ""}`;
-      const unseen = each.unseen ? `, ${plural(each.unseen, "row")} not seen at fit` : "";
+      const range = each.kind === "numeric" ? (each.bars ? `${show(each.least)} to ${show(each.most)}, median ${show(each.quartiles[1])}` : "no values") : `${plural(each.distinct, "category", "categories")}${each.bars.categories.length ? `, most often ${each.bars.categories[each.bars.count.indexOf(Math.max(...each.bars.count))]}` : ""}`;
+      const unseen = each.unseen ? `, ${plural(each.unseen, "row")} with categories that were not in training` : "";
       return h("tr", {}, h("th", { scope: "row" }, each.name), h("td", {}, h("span", { class: "kind" }, each.kind)), h("td", {}, each.bars ? R.spark(each.bars, `Histogram of ${each.name}: ${range}`) : ""), h("td", {}, range + unseen), h("td", { class: "num" }, show(each.distinct)), h("td", { class: "num" }, each.missing ? `${percent(each.missing / rows)}` : "–"));
     };
     const answers = isClasses
@@ -170,10 +170,10 @@
     const usual = parameters.filter((each) => each.usual);
     const most = fit ? Math.max(1e-9, ...fit.phases.map((each) => each.seconds || 0)) : 1;
     return section("training", "Training", null, h("div", { class: "grid two" },
-      h("div", { class: "card" }, h("h3", {}, "Parameters"), chosen.length ? h("table", {}, h("tbody", {}, chosen.map(row))) : h("p", { class: "quiet" }, "All as by default."), usual.length ? h("details", {}, h("summary", {}, `${usual.length} by default`), h("table", {}, h("tbody", {}, usual.map(row)))) : null),
+      h("div", { class: "card" }, h("h3", {}, "Parameters"), chosen.length ? h("table", {}, h("tbody", {}, chosen.map(row))) : h("p", { class: "quiet" }, "All parameters have their default values."), usual.length ? h("details", {}, h("summary", {}, `${usual.length} at their defaults`), h("table", {}, h("tbody", {}, usual.map(row)))) : null),
       fit ? h("div", { class: "card" }, h("h3", { style: "margin-bottom:10px" }, "The fit"), facts(fit.facts), fit.notes.map((note) => h("p", { class: "quiet" }, note)),
         fit.phases.length ? h("details", {}, h("summary", {}, "Seconds by step"), h("div", { class: "bars" }, fit.phases.map((each) => [h("span", { class: "label" }, each.name), h("span", { class: "track" }, h("span", { class: "fill", style: `width:${(100 * each.seconds) / most}%` })), h("span", { class: "amount" }, `${show(each.seconds, 3)} s`)]))) : null)
-        : h("div", { class: "card" }, h("p", { class: "quiet" }, "The model was read from a file, which does not keep how it was fitted."))));
+        : h("div", { class: "card" }, h("p", { class: "quiet" }, "The model was read from a file; files do not store how a model was fitted."))));
   }
 
   function contents() {

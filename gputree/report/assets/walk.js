@@ -257,11 +257,11 @@
     const notes = [];
     let n = 0;
     names.forEach((name, at) => {
-      if (!place.has(name)) { if (name !== "") notes.push(`“${name}” is no column of the model.`); return; }
+      if (!place.has(name)) { if (name !== "") notes.push(`“${name}” is not a column of the model.`); return; }
       cells[place.get(name)] = at < values.length ? values[at] : null;
       n++;
     });
-    if (!n) return { error: "None of the names is a column of the model." };
+    if (!n) return { error: "No name matches a column of the model." };
     if (n < cells.length) notes.push(`${cells.length - n} columns were not given: they are taken as missing.`);
     return { cells, notes };
   }

@@ -120,7 +120,7 @@
       if (rest.length && rest.length <= 3 && found.categories.length > 4 && !found.other) {
         return [name, `is anything but ${listed(rest)}${or}`];
       }
-      const many = found.categories.length > 1 ? `is one of ${listed(found.categories)}` : `is ${found.categories[0] ?? "a category of no row"}`;
+      const many = found.categories.length > 1 ? `is one of ${listed(found.categories)}` : `is ${found.categories[0] ?? "a category without rows"}`;
       return [name, many + other + or];
     }
     const { low, high } = found;
@@ -142,7 +142,7 @@
       parts.push([lead, false], [name, true], [` ${words}`, false]);
     });
     parts.push([clauses.length ? ", then " : ", ", false]);
-    const noun = { classes: "the answer is ", numbers: "the mean is ", adds: "the tree " }[data.trees.speaks];
+    const noun = { classes: "the prediction is ", numbers: "the mean is ", adds: "the tree " }[data.trees.speaks];
     parts.push([noun, false], [answerText(tree, node), true], [".", false]);
     return parts;
   }
@@ -161,17 +161,17 @@
       const words = categories === null
         ? `${all.slot[at] === 0 ? "≤" : ">"} ${threshold(limit)}`
         : `in {${listed(categories.filter((_, category) => goes(category) === 0))}}`;
-      lines.push(`${schema.names[feature]} ${words} goes left (agrees ${percent(all.agreement[at])})`);
+      lines.push(`${schema.names[feature]} ${words} goes left (agreement ${percent(all.agreement[at])})`);
     }
     return lines;
   }
 
-  // What becomes of rows whose tested value is missing.
+  // Where rows go whose tested value is missing.
   function missingText(tree, node) {
     const slot = tree.missing[node];
     const to = slot === R.STAY ? "" : `to node ${tree.first[node] + slot}`;
-    if (tree.nSurrogates(node)) return `by ${R.plural(tree.nSurrogates(node), "surrogate")}, otherwise ${to || "the row ends here"}`;
-    if (slot === R.STAY) return schema.missing === "fractional" ? "down every branch, by weight" : "the row ends here";
+    if (tree.nSurrogates(node)) return `by ${R.plural(tree.nSurrogates(node), "surrogate")}, otherwise ${to || "the row stops here"}`;
+    if (slot === R.STAY) return schema.missing === "fractional" ? "down every branch, by weight" : "the row stops here";
     return to;
   }
 
