@@ -9,4 +9,3 @@ of them, or with one threshold that is drawn.
 STEPS = 255  # codes of a projection take a byte, with one for missing values
 FIRST_DRAW = 2**32  # numbers of draws that nothing else of a node draws
 THRESHOLD_DRAW = 2**32  # of the key of a projection; terms have the numbers from 1 on
-LEAST_ROWS = 3  # of a node, for each term: many columns divide few rows in any way

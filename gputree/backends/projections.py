@@ -27,7 +27,7 @@ from gputree.data.cuts import code_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Target, joined_target
 from gputree.dtypes import HostArray
-from gputree.kernels.projections import FIRST_DRAW, LEAST_ROWS, STEPS, THRESHOLD_DRAW
+from gputree.kernels.projections import FIRST_DRAW, STEPS, THRESHOLD_DRAW
 from gputree.runs import begins, owners, pieces
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class _Tried:
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             width = high - low
             per_unit = STEPS / width
-            may = (width > 0.0) & (width < np.inf) & (self.n_rows >= LEAST_ROWS * n_terms)
+            may = (width > 0.0) & (width < np.inf)
         if plan.is_random:
             drawn = sampling.shares(sampling.mix(key, np.uint64(THRESHOLD_DRAW)))
             drawn = low + drawn * np.where(may, width, 0.0)

@@ -9,6 +9,7 @@ from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import inner, step
 from gputree.kernels.cpu.one_feature import try_cells, try_words
 from gputree.kernels.cpu.sampling import mix, share
+from gputree.kernels.cpu.scoring import is_of_user
 from gputree.kernels.cpu.winner import (
     CODE,
     N_ENTRIES,
@@ -18,7 +19,7 @@ from gputree.kernels.cpu.winner import (
     TRIMMED,
     forget,
 )
-from gputree.kernels.projections import FIRST_DRAW, LEAST_ROWS, STEPS, THRESHOLD_DRAW
+from gputree.kernels.projections import FIRST_DRAW, STEPS, THRESHOLD_DRAW
 
 trim = SCALAR.trim
 
@@ -115,6 +116,25 @@ def code_steps(value, n, is_random, measured, steps):
 
 
 @step
+def is_divided_by_class(own, left, shape, rules, is_packed):
+    """Whether each child has one class: no other split of the node is worth more.
+
+    Of the criterion of a user nobody knows.
+    """
+    is_classes, n_scored, _, _ = shape
+    if not is_classes or is_of_user(rules[0]):
+        return False
+    if is_packed:  # the weight of both classes, and that of the second
+        rest = own[0] - left[0], own[1] - left[1]
+        return (left[1] == 0 or left[1] == left[0]) and (rest[1] == 0 or rest[1] == rest[0])
+    n_left, n_right = 0, 0
+    for c in range(n_scored):
+        n_left += 1 if left[c] > 0 else 0
+        n_right += 1 if left[c] < own[c] else 0
+    return n_left <= 1 and n_right <= 1
+
+
+@step
 def try_projections(
     key, plan, is_random, source, at, n, word, channel, amount, values, is_weighted, own,
     total_real, weight, n_rows, shape, rules, unit, least, times, spare, room, best, left,
@@ -131,11 +151,11 @@ def try_projections(
     n_steps = 2 if is_random else STEPS
     is_packed = word.shape[0] > 0
     n_won, lost_won = 0, np.int64(0)
+    if best[SCORE] > -np.inf and is_divided_by_class(own, left, shape, rules, is_packed):
+        return n_won, lost_won
     for number in range(n_projections):
         own_key = mix(key, np.uint64(FIRST_DRAW + number))
         n_terms = draw_terms(own_key, at_most, power, columns[0], factors[0])
-        if n < LEAST_ROWS * n_terms:
-            continue
         add_up(source, at, n, columns[0], factors[0], n_terms, value)
         if not measure_steps(value, n, own_key, is_random, measured[0]):
             continue
