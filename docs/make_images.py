@@ -77,7 +77,7 @@ def oblique(figure: Figure) -> None:
     sugar = [0.460, 0.376, 0.264, 0.318, 0.215, 0.237, 0.149, 0.211]
     sugar += [0.091, 0.267, 0.057, 0.099, 0.161, 0.198, 0.370, 0.042, 0.103]
     X, y = pd.DataFrame({"density": density, "sugar": sugar}), ["good"] * 8 + ["bad"] * 9
-    models = DecisionTreeClassifier(), ObliqueTreeClassifier(directions="cart-lc")
+    models = DecisionTreeClassifier(), ObliqueTreeClassifier()
     for model, ax in zip(models, figure.subplots(1, 2), strict=True):
         plot_boundary(model.fit(X, y), X, y, resolution=400, ax=ax)
         ax.set_title(f"{type(model).__name__}, {model.nodes_.n_nodes} nodes")

@@ -153,7 +153,7 @@ def _column(tree: Tree, table: Table, rows: slice, number: int, n_columns: int) 
     return Column("", Kind.NUMERIC, tree.directions.values(number - n_columns, read))
 
 
-def numbers(table: Table, rows: slice, at: int) -> HostArray:
+def numbers(table: Table, rows: slice | HostArray, at: int) -> HostArray:
     """Some rows of a column as numbers; NaN where one is missing."""
     column = table.columns[at]
     values = to_numpy(column.values[rows]).astype(np.float64)

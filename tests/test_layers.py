@@ -115,6 +115,7 @@ MAY_IMPORT = {
         *("gputree.data", "gputree.tree", "gputree.pruning", "gputree.estimators"),
         "gputree.ensembles",
         "gputree.fit.report",
+        "gputree.prediction",
     },
     "gputree.files": {"gputree.dtypes", "gputree.errors"},
     "gputree.rules": {*FOUNDATION, "gputree.data", "gputree.tree", "gputree.pruning.confidence"},
@@ -134,6 +135,7 @@ MAY_IMPORT = {
             "gputree.backends",
             "gputree.data",
             "gputree.estimators",
+            "gputree.files",
             "gputree.fit",
             "gputree.kernels",
         ),
@@ -141,6 +143,7 @@ MAY_IMPORT = {
     },
     "gputree.cli": {
         *FOUNDATION,
+        "gputree.cluster",
         *("gputree.diagnostics", "gputree.ensembles", "gputree.estimators", "gputree.export"),
         *("gputree.files", "gputree.fit", "gputree.progress", "gputree.pruning", "gputree.report"),
         *("gputree.backends.aside", "gputree.tree"),

@@ -36,6 +36,11 @@ class Seen:
         own = np.repeat(is_in, self.n)
         return Seen(self.n[is_in], self.code[own], self.cells[own])
 
+    def in_order(self, pair: HostArray) -> "Seen":
+        """The pairs in another order, given by their places now."""
+        at = spread_out(begins(self.n)[pair], self.n[pair])
+        return Seen(self.n[pair], self.code[at], self.cells[at])
+
     @classmethod
     def joined(cls, several: Sequence["Seen"]) -> "Seen":
         """Some pairs after others."""

@@ -55,11 +55,12 @@ class Sample:
         return average(self.y, self.weight, self.comm)
 
     def quantile(self, share: float) -> float:
-        return weighted_quantile(self.y, self.weight, share)
+        return weighted_quantile(self.y, self.weight, share, self.comm)
 
     def spread(self, share: float) -> float:
         """The quantile of the distances to the median."""
-        return weighted_quantile(np.abs(self.y - self.quantile(0.5)), self.weight, share)
+        apart = np.abs(self.y - self.quantile(0.5))
+        return weighted_quantile(apart, self.weight, share, self.comm)
 
     def log_odds(self) -> HostArray:
         """Those of the second of two classes."""

@@ -157,7 +157,10 @@ def shape_of(model: Any) -> dict[str, int]:
         }
     if hasattr(model, "rules_"):
         return {"rules": len(list(model.rules_))}
-    return {"depth": model.get_depth(), "leaves": model.get_n_leaves()}
+    found = {"depth": model.get_depth(), "leaves": model.get_n_leaves()}
+    if model.combines_columns:
+        found["combinations"] = len(model.nodes_.directions)
+    return found
 
 
 def shape_text(model: Any) -> str:

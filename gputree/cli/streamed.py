@@ -5,6 +5,7 @@ Knows what a stream can do; must not know how it is read.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,69 +31,94 @@ def train_streamed(
     options: dict[str, Any], wish: Wanted, output: Output
 ) -> tuple[str, dict[str, Any], Any]:
     """What is printed, the same as data, and the model."""
-    source = _source(options)
+    source = source_for(options, "--stream")
     target = target_name(source, options["target"])
-    told = _told(source, target, options)
+    told = told_of(source, target, options)
     with output.waiting(f"reading {source.name}"):
         data = _dataset(source, target, told, options, wish)
     _refuse_mixed(source, data, options["category"])
     output.look(source.notes)
-    task, reason = _task(target, data.y, options["task"])
+    task, reason = task_of(target, data.y, options["task"])
     model = fit_on(wish.make(task), (data,), output, "training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        part = _scores(model, source, target, options["weight"], task)
-    n_features = len(data.schema.names)
-    ignored = columns.ignored_text(told)
-    lines = [
-        fact(
-            "table", f"{source.stem}: {count(data.n_rows, 'row')}, {count(n_features, 'feature')}"
-        ),
-        fact("columns", columns.kinds_text(told)),
-        *([fact("ignored", ignored)] if ignored else []),
-        fact("task", f"{task}: {reason}"),
-        fact("rows", f"{data.n_rows:,} to train on, read in chunks"),
-        *(fact(name, text) for name, text in score_lines({"training rows": part})),
-        *fitted_lines(model),
-    ]
-    found = {
-        "table": {
-            "name": source.name,
-            "n_rows": data.n_rows,
-            "n_features": n_features,
-            "n_missing": None,
-        },
-        "target": target,
-        "task": task,
-        "task_reason": reason,
-        "columns": [{"name": each.name, "kind": each.kind, "why": each.why} for each in told],
-        "rows": {"training": data.n_rows, "held_out": 0},
-        "scores": {"training": named(part)},
-        **fitted_data(model),
-    }
-    return "\n".join([*lines, "", model_text(model, None)]), found, model
+        part = tally_of(model, source, target, options["weight"], task).scores(task)
+    size = data.n_rows, len(data.schema.names)
+    trained = Trained(source, target, told, task, reason, *size, "read in chunks", part, model)
+    return trained.text(), trained.data(), model
 
 
-def _source(options: dict[str, Any]) -> Source:
-    """The file, opened and not read."""
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """All that is told of a training on a file that nobody has held."""
+
+    source: Source
+    target: str
+    told: list[columns.Told]
+    task: str
+    reason: str
+    n_rows: int
+    n_features: int
+    how: str  # the rows were read
+    scores: dict[str, float]  # of the training rows
+    model: Any
+
+    def text(self) -> str:
+        """What is printed."""
+        ignored = columns.ignored_text(self.told)
+        size = f"{count(self.n_rows, 'row')}, {count(self.n_features, 'feature')}"
+        lines = [
+            fact("table", f"{self.source.stem}: {size}"),
+            fact("columns", columns.kinds_text(self.told)),
+            *([fact("ignored", ignored)] if ignored else []),
+            fact("task", f"{self.task}: {self.reason}"),
+            fact("rows", f"{self.n_rows:,} to train on, {self.how}"),
+            *(fact(name, text) for name, text in score_lines({"training rows": self.scores})),
+            *fitted_lines(self.model),
+        ]
+        return "\n".join([*lines, "", model_text(self.model, None)])
+
+    def data(self) -> dict[str, Any]:
+        """The same as data."""
+        return {
+            "table": {
+                "name": self.source.name,
+                "n_rows": self.n_rows,
+                "n_features": self.n_features,
+                "n_missing": None,
+            },
+            "target": self.target,
+            "task": self.task,
+            "task_reason": self.reason,
+            "columns": [
+                {"name": each.name, "kind": each.kind, "why": each.why} for each in self.told
+            ],
+            "rows": {"training": self.n_rows, "held_out": 0},
+            "scores": {"training": named(self.scores)},
+            **fitted_data(self.model),
+        }
+
+
+def source_for(options: dict[str, Any], how: str) -> Source:
+    """The file, opened and not read; `how` says what is to be done with it."""
     if path_of(options["table"]) is None:
-        raise ValueError(f"--stream is for files; the table {options['table']} fits into memory")
+        raise ValueError(f"{how} is for files; the table {options['table']} fits into memory")
     if options["model"] == "rules":
-        raise ValueError("--stream: rules are learnt from all values at once; choose another model")
+        raise ValueError(f"{how}: rules are learnt from all values at once; choose another model")
     if options["folds"] or options["test_share"]:
         raise ValueError(
-            "--stream trains on all rows; leave --folds and --test-share out, and predict another "
+            f"{how} trains on all rows; leave --folds and --test-share out, and predict another "
             "file to score"
         )
     if options["ordered"]:
-        raise ValueError("--stream cannot order categories; leave --ordered out, or write Parquet")
+        raise ValueError(f"{how} cannot order categories; leave --ordered out, or write Parquet")
     if options["drop_missing_target"]:
-        raise ValueError("--stream trains on all rows; leave --drop-missing-target out")
+        raise ValueError(f"{how} trains on all rows; leave --drop-missing-target out")
     file = opened(options)
     return source_of(options["table"], file, file.schema.empty_table())
 
 
-def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
+def told_of(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
     """What each column is taken for, by its type alone: no value has been seen yet."""
     taken = {target: "--target"}
     if options["weight"] is not None:
@@ -127,6 +153,14 @@ def _told(source: Source, target: str, options: dict[str, Any]) -> list[columns.
     return found
 
 
+def kept_of(source: Source, told: list[columns.Told]) -> list[columns.Told]:
+    """The columns that are features."""
+    kept = [each for each in told if each.kind != columns.IGNORED]
+    if not kept:
+        raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
+    return kept
+
+
 def _dataset(
     source: Source, target: str, told: list[columns.Told], options: dict[str, Any], wish: Wanted
 ) -> Any:
@@ -134,9 +168,7 @@ def _dataset(
     from gputree.fit.dataset import Dataset
 
     asked = {**wish.given, **wish.settings}
-    kept = [each for each in told if each.kind != columns.IGNORED]
-    if not kept:
-        raise ValueError(f"{source.name} has no column left to learn from; ignore fewer")
+    kept = kept_of(source, told)
     categories = [each.name for each in kept if each.kind != columns.NUMBER]
     file = WithParts(source.file, whole=(target, options["weight"]), as_text=categories)
     return Dataset.from_file(
@@ -150,7 +182,7 @@ def _dataset(
     )
 
 
-def _task(target: str, y: Any, asked: str | None) -> tuple[str, str]:
+def task_of(target: str, y: Any, asked: str | None) -> tuple[str, str]:
     if isinstance(y, np.ndarray) and y.dtype.kind in "iuf":
         found = task_of_numbers(target, y)
     else:
@@ -187,26 +219,53 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
-def _scores(
-    model: Any, source: Source, target: str, weight: str | None, task: str
-) -> dict[str, float]:
-    """The scores of the training rows, chunk by chunk."""
-    total = hits = squares = moment = mean = 0.0
-    for y, predicted, weights in _chunks(model, source, target, weight):
-        total += weights.sum()
+@dataclass
+class Tally:
+    """Sums over rows, by which a model is scored."""
+
+    total: float = 0.0  # of weights
+    hits: float = 0.0
+    squares: float = 0.0
+    mean: float = 0.0
+    moment: float = 0.0
+
+    def add(self, other: "Tally") -> None:
+        """Take in other rows, as Chan, Golub and LeVeque do: no difference of large squares."""
+        total = self.total + other.total
+        apart = other.mean - self.mean
+        self.moment += other.moment + apart**2 * self.total * other.total / max(total, 1e-300)
+        self.mean += apart * other.total / max(total, 1e-300)
+        self.hits, self.squares = self.hits + other.hits, self.squares + other.squares
+        self.total = total
+
+    def scores(self, task: str) -> dict[str, float]:
+        """How good predictions are."""
         if task == CLASSIFICATION:
-            hits += weights[y == predicted].sum()
-            continue
-        squares += (weights * (y - predicted) ** 2).sum()
-        # Chunks put together as Chan, Golub and LeVeque do: no difference of large squares.
-        own = np.average(y, weights=weights) if weights.any() else mean
-        moment += (weights * (y - own) ** 2).sum()
-        moment += (own - mean) ** 2 * weights.sum() * (total - weights.sum()) / max(total, 1e-300)
-        mean += (own - mean) * weights.sum() / max(total, 1e-300)
+            return {"accuracy": float(self.hits / self.total)}
+        explained = 1.0 - self.squares / self.moment if self.moment > 0 else np.nan
+        return {"R²": float(explained), "RMSE": float(np.sqrt(self.squares / self.total))}
+
+
+def joined(tallies: Sequence[Tally]) -> Tally:
+    """The sums over all rows."""
+    found = Tally()
+    for each in tallies:
+        found.add(each)
+    return found
+
+
+def tally_of(model: Any, source: Source, target: str, weight: str | None, task: str) -> Tally:
+    """The sums over the rows of a file, chunk by chunk."""
+    return joined([_tally(*chunk, task) for chunk in _chunks(model, source, target, weight)])
+
+
+def _tally(y: Any, predicted: Any, weights: Any, task: str) -> Tally:
+    total = float(weights.sum())
     if task == CLASSIFICATION:
-        return {"accuracy": float(hits / total)}
-    explained = 1.0 - squares / moment if moment > 0 else np.nan
-    return {"R²": float(explained), "RMSE": float(np.sqrt(squares / total))}
+        return Tally(total, hits=float(weights[y == predicted].sum()))
+    mean = float(np.average(y, weights=weights)) if weights.any() else 0.0
+    squares = float((weights * (y - predicted) ** 2).sum())
+    return Tally(total, 0.0, squares, mean, float((weights * (y - mean) ** 2).sum()))
 
 
 def _chunks(

@@ -39,6 +39,8 @@ EXAMPLES = """\
   gputree train houses.csv --ordered "state=poor,fair,good" --model boosting
   gputree train houses.csv --model cart --set max_surrogates=3 --set criterion=twoing
   gputree train large.parquet --target y --stream
+  gputree train large/ --target y --cluster tcp://scheduler:8786
+  mpiexec -n 4 gputree train large/ --target y
 """
 
 
@@ -92,6 +94,11 @@ EXAMPLES = """\
 @click.option("--backend", metavar="NAME", help="numpy, numba, cuda, cupy or torch.")
 @click.option("--n-jobs", type=int, metavar="N", help="The number of threads.")
 @click.option("--stream", is_flag=True, help="Read a file larger than memory in chunks.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Train on the workers of a Dask scheduler, such as tcp://scheduler:8786, who read TABLE.",
+)
 @text_options
 @output_option("Where to save the model (default: TABLE.gputree in the current folder)")
 @click.option(
@@ -109,8 +116,15 @@ def command(**options: Any) -> int:
     """
     output = output_of(options)
     model_path, report_path = _places(options)  # before the work: a fit may take long
+    from gputree.cli.spread import crew_of, is_spread, train_spread
+
+    together = is_spread(options)
+    options["stream"] = options["stream"] or together
     _check(options)
-    if options["stream"]:
+    if together:
+        with crew_of(options) as crew:
+            text, data, model = train_spread(options, wanted(options), output, crew)
+    elif options["stream"]:
         from gputree.cli.streamed import train_streamed
 
         text, data, model = train_streamed(options, wanted(options), output)

@@ -63,11 +63,6 @@ def _of_boosting(model: GradientBoosting) -> str:
         return _of_tree(model._new_stem())
     if callable(loss):
         return "a function for a loss may look at all rows, which are spread here; name a loss"
-    if loss in model.LOSSES and model.LOSSES[loss].leaf is not None:
-        return (
-            f"loss={loss!r} takes quantiles of the rows of each leaf, which are spread here; use a "
-            "loss whose leaves are sums, such as 'squared_error' or 'poisson'"
-        )
     if model.init is not None and not isinstance(model.init, str):
         return "init is fitted on rows, which are spread here; use init=None or 'zero'"
     if not model._watches_loss():

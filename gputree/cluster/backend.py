@@ -12,8 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from gputree.backends.contract import Backend, Hist, Other, RawScores, Rows, Values, Watched
+from gputree.backends.contract import (
+    Backend,
+    Hist,
+    Other,
+    RawScores,
+    Residuals,
+    Rows,
+    Values,
+    Watched,
+)
 from gputree.backends.defaults import Defaults
+from gputree.backends.residuals import HostResiduals
 from gputree.backends.sums import Sums
 from gputree.backends.watched import HostOther, HostWatched
 from gputree.comm import ALONE, Comm, largest, smallest, total
@@ -125,6 +135,11 @@ class ClusterBackend(Defaults):
         self, raw_scores: RawScores, row: HostArray, y: HostArray, weight: HostArray
     ) -> Watched:
         return HostWatched(partial(self.read_raw_scores, raw_scores), row, y, weight, self._comm)
+
+    def residuals(self, raw_scores: RawScores, rows: Rows, number: HostArray) -> Residuals:
+        own = self._local.residuals(raw_scores, rows, number)
+        assert isinstance(own, HostResiduals)  # ranks compute on the CPU
+        return own.with_those_of(self._comm)
 
     def other_rows(self, table: Table, start: HostArray, y: HostArray, weight: HostArray) -> Other:
         return HostOther(self.apply, table, start, y, weight, self._comm)

@@ -1,7 +1,8 @@
 """Collections of Dask in the place of tables: fits on a cluster, and answers that are lazy."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -66,6 +67,20 @@ def _client() -> Any:
         return get_client()
     except ValueError as error:
         raise ValueError(NO_CLIENT) from error
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "workers of Dask are asked by distributed, which is not installed: "
+            "pip install 'gputree[dask]'"
+        ) from error
+    with Client(address) as client:
+        yield client
 
 
 def answers(estimator: Any, method: str, X: Any, *args: Any, **kwargs: Any) -> Any:

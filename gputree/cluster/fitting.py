@@ -12,17 +12,22 @@ import numpy as np
 from gputree.boosting.model import GradientBoosting
 from gputree.cluster.able import check_able
 from gputree.cluster.comm import LONGEST_WAIT, Ranks, run_rank
-from gputree.cluster.rows import RankDataset, is_watched, other_rows
+from gputree.cluster.files import Wanted, dataset_of, is_path, parts_on_workers
+from gputree.cluster.rows import is_watched, other_rows
 from gputree.cluster.threads import run_ranks
-from gputree.comm import Comm
+from gputree.comm import Comm, total
 from gputree.errors import ClusterError
 from gputree.estimators import parameters
+from gputree.files.many import Paths
 
 
 def fit(
     estimator: Any,
-    parts: Sequence[Sequence[Any]],
+    parts: Sequence[Sequence[Any]] | Paths,
+    target: str | Sequence[str] | None = None,
     *,
+    weight: str | None = None,
+    columns: Sequence[str] | None = None,
     validation: Sequence[Sequence[Any]] | None = None,
     client: Any = None,
     comm: Any = None,
@@ -33,12 +38,22 @@ def fit(
     Parameters
     ----------
     estimator : estimator of gputree
-        A tree, a forest, bagging or gradient boosting. What looks at rows one by one is refused:
-        pruning by rows, out-of-bag scores, losses whose leaves are quantiles, AdaBoost, rule sets.
-    parts : sequence of tuples
+        A tree, a forest, bagging, AdaBoost or gradient boosting. What looks at all rows at once is
+        refused: pruning by rows, oblique trees, rule sets.
+    parts : sequence of tuples, or path, list of paths, folder or pattern
         Table and target of each part, and the weights of its rows, if they have any. Parts may be
         empty, and rows may be spread over them in any way. `parts_of` makes them of collections of
         Dask.
+
+        Or Parquet files, which the workers read themselves, each of them some of the row groups,
+        in chunks; all workers must find them by the same names. A folder stands for its Parquet
+        files.
+    target : str or list of str, optional
+        The column of files to predict; several for a regression with several outputs.
+    weight : str, optional
+        The column of files with the weights of the rows.
+    columns : list of str, optional
+        The columns of files that are features, in this order; by default all others.
     validation : sequence of tuples, optional
         Parts of other rows, by which boosting watches the loss: `X_val`, `y_val` and
         `sample_weight_val` of its `fit`.
@@ -67,22 +82,26 @@ def fit(
     >>> tree.to_bytes() == DecisionTreeClassifier().fit(X, y).to_bytes()
     True
     """
+    every: Any = parts
+    if is_path(parts):
+        every = _of_files(parts, target, client, comm, weight=weight, columns=columns)
+    elif not (target is None and weight is None and columns is None):
+        raise ValueError("target, weight and columns name columns of files; parts bring their own")
     if comm is not None:
         from gputree.cluster.mpi import MpiLink
 
         # A seed that nobody has chosen is that of the first process.
-        ready, watches = comm.bcast((prepared(estimator, validation), validation is not None))
-        task = partial(fit_rank, ready, watches=watches)
-        every = [*parts, *_watched(validation)]
+        task = partial(fit_rank, comm.bcast(prepared(estimator, validation)))
+        every = [*every, *_watched(validation)]
         return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, every))
-    task = partial(fit_rank, prepared(estimator, validation), watches=validation is not None)
-    parts = [*parts, *_watched(validation)]
+    task = partial(fit_rank, prepared(estimator, validation))
+    every = [*every, *_watched(validation)]
     if client is not None:
         from gputree.cluster.dask import run_on_workers
 
-        return take_over(estimator, run_on_workers(client, parts, task, timeout))
+        return take_over(estimator, run_on_workers(client, every, task, timeout))
     return take_over(
-        estimator, run_ranks([partial(task, parts=[part]) for part in parts], timeout)[0]
+        estimator, run_ranks([partial(task, parts=[part]) for part in every], timeout)[0]
     )
 
 
@@ -117,6 +136,23 @@ def parts_of(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, ...]]
     return list(zip(*found.values(), strict=True))
 
 
+def _of_files(
+    path: Any, target: Any, client: Any, comm: Any, **options: Any
+) -> list[tuple[Any, ...]]:
+    """The parts of files that ranks read."""
+    if target is None:
+        raise ValueError("target: the name of the column to predict is needed with files")
+    wanted = Wanted(path, target, **options)
+    if client is not None:
+        return parts_on_workers(client, wanted.with_whole_paths())
+    if comm is None:
+        raise ValueError(
+            "files are read by the workers of a cluster: give client= or comm=; on one machine "
+            "fit on gputree.Dataset.from_file(path, target), which reads in chunks, too"
+        )
+    return [(wanted, None)]
+
+
 def _watched(validation: Sequence[Sequence[Any]] | None) -> list[tuple[Any, ...]]:
     """Parts that no tree sees, marked as such."""
     return [(X, y, rest[0] if rest else None, True) for X, y, *rest in validation or ()]
@@ -137,9 +173,7 @@ def prepared(estimator: Any, validation: Any = None) -> Any:
     return ready
 
 
-def fit_rank(
-    estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]], *, watches: bool = False
-) -> Any:
+def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
     """The estimator, fitted with the rows of all ranks; the same one on each of them."""
     own_version = import_module("gputree").__version__
     versions = f"gputree {own_version} and numpy {np.__version__}"
@@ -152,8 +186,9 @@ def fit_rank(
     own = copy.copy(estimator)
     if hasattr(own, "verbose"):
         own.verbose = 0
-    others = other_rows([part for part in parts if is_watched(part)], comm) if watches else {}
-    own.fit(RankDataset(comm, own, [part for part in parts if not is_watched(part)]), **others)
+    watched = [part for part in parts if is_watched(part)]
+    others = other_rows(watched, comm) if total(comm, len(watched)) else {}
+    own.fit(dataset_of(comm, own, [part for part in parts if not is_watched(part)]), **others)
     if getattr(own, "_draws", None) is not None:
         del own._draws  # which rows of this rank the trees have seen: a part is of no use
     # Ranks that went separate ways are told of, whatever the reason.

@@ -13,6 +13,11 @@ MANY_LOOKS = 1000  # for a message that is about to come, before the thread slee
 NAP = 1e-4  # seconds
 
 
+def world() -> Any:
+    """All processes that were started together."""
+    return MPI.COMM_WORLD
+
+
 class MpiLink:
     """Messages by a communicator of its own; whoever waits looks for an end, too."""
 

@@ -30,8 +30,7 @@ class RankDataset(Dataset):
     """The rows of one rank, cut and coded with those of the others."""
 
     def __init__(self, comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
-        # A bagged tree says itself how to read a table.
-        how = estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
+        how = reader_of(estimator)
         parts = [part for part in parts if _n_rows(part[0])]
         tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
         names = [_get_feature_names(X) for X, *_ in parts]
@@ -43,22 +42,38 @@ class RankDataset(Dataset):
         self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
-        choice = choose(
-            "cpu" if how.device == "auto" else how.device,
-            # No rows are no work, and NumPy minds them least.
-            how.backend if table.n_rows else "numpy",
-            n_jobs=how.n_jobs,
-            n_cells=table.n_rows * table.n_features,
-            data_on=cuda_number(table.columns[0].values),
+        n_cells = table.n_rows * table.n_features
+        choice = own_backend(how, n_cells, cuda_number(table.columns[0].values))
+        self._code(table, columns.schema, of_all(choice, comm), how.max_bins)
+
+
+def reader_of(estimator: Any) -> Any:
+    """Who has the parameters by which a table is read: a bagged tree says so itself."""
+    return estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
+
+
+def own_backend(how: Any, n_cells: int, data_on: int | None = None) -> Choice:
+    """What computes with the rows of a rank."""
+    choice = choose(
+        "cpu" if how.device == "auto" else how.device,
+        # No rows are no work, and NumPy minds them least.
+        how.backend if n_cells else "numpy",
+        n_jobs=how.n_jobs,
+        n_cells=n_cells,
+        data_on=data_on,
+    )
+    if choice.backend.device != "cpu":
+        raise ValueError(
+            f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
+            "device='cpu'"
         )
-        if choice.backend.device != "cpu":
-            raise ValueError(
-                f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
-                "device='cpu'"
-            )
-        reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-        choice = Choice(ClusterBackend(choice.backend, comm), reason)
-        self._code(table, columns.schema, choice, how.max_bins)
+    return choice
+
+
+def of_all(choice: Choice, comm: Comm) -> Choice:
+    """The same with the sums of the rows of all ranks."""
+    reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
+    return Choice(ClusterBackend(choice.backend, comm), reason)
 
 
 def is_watched(part: Sequence[Any]) -> bool:
@@ -122,14 +137,20 @@ def _answers(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Any:
                 "Found input variables with inconsistent numbers of samples: X of a part has "
                 f"{_n_rows(part[0])} rows, y has shape {y.shape}"
             )
+    return agreed_answers(comm, estimator, given)
+
+
+def agreed_answers(comm: Comm, estimator: Any, given: Sequence[Any]) -> Any:
+    """The targets of the parts here in one, with the classes or the outputs that all ranks have."""
     if not is_classifier(estimator):
+        given = [to_numpy(y) for y in given]
         own = pickle.dumps([y.shape[1:] for y in given])
         shapes = map(pickle.loads, comm.gather(own))
         known = sorted({shape for own in shapes for shape in own})
         if len(known) > 1:
             raise ValueError(f"y has outputs of shapes {known} in different parts")
         return np.concatenate([np.empty((0, *known[0])), *given])
-    found = [read_labels(y, len(y), name) for y in given]
+    found = [read_labels(y, len(y), type(estimator).__name__) for y in given]
     messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
     every = [classes for message in messages for classes in pickle.loads(message)]
     classes = np.unique(np.concatenate(every))

@@ -7,6 +7,7 @@ until that is a single float64. A last sweep finds the value after each.
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm, smallest, total
 from gputree.data.number_line import fine_bucket_of, is_new
 from gputree.dtypes import HostArray
 
@@ -96,10 +97,13 @@ class Selection:
         np.minimum.at(self._above, below, known)
         self._has_above[below] = True
 
-    def end_sweep(self) -> bool:
-        """Draw conclusions; whether that was the last sweep."""
+    def end_sweep(self, comm: Comm = ALONE) -> bool:
+        """Draw conclusions from what all have seen; whether that was the last sweep."""
         if self._above is not None:
+            self._above = smallest(comm, self._above)
+            self._has_above = total(comm, self._has_above) > 0
             return True
+        comm.add(self._count)
         reached = np.cumsum(self._count)
         wanted = self._rank + np.append(0, reached)[self._place * self._n_parts]
         part = np.searchsorted(reached, wanted)

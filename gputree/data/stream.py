@@ -3,12 +3,15 @@
 Knows what the features, the target and the weights of a file are; nothing of cuts and codes.
 """
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from gputree.comm import ALONE, Comm
 from gputree.data.cells import Categories, Cells, Refused
 from gputree.data.frames import ORDER_PROBLEM, arrow_cells
 from gputree.data.inputs import read_table
@@ -111,7 +114,7 @@ class Stream:
         """The same rows with some of the features."""
         return replace(self, features=tuple(self.features[at] for at in features.tolist()))
 
-    def read_weights(self, n_rows: int) -> HostArray | None:
+    def read_weights(self, n_rows: int, comm: Comm = ALONE) -> HostArray | None:
         """The weights of the rows, checked."""
         if self.weight is None:
             return None
@@ -125,7 +128,7 @@ class Stream:
                 )
             weight[first : first + len(column)] = numbers(column)
         try:
-            return read_weights(weight, n_rows)
+            return read_weights(weight, n_rows, comm=comm)
         except ValueError as error:
             raise ValueError(f"{self.file.path}: column {self.weight!r}: {error}") from error
 
@@ -171,16 +174,25 @@ class Features:
         }
         self.numeric = [at for at in range(len(self._names)) if at not in self._categories]
 
-    def learn(self, batch: Any) -> Table:
-        """Take in some rows; their numeric columns."""
+    def learn(self, batch: Any, number: int) -> Table:
+        """Take in some rows, by the number of the first one; their numeric columns."""
         found = []
         for at, column in enumerate(batch.columns[: len(self._names)]):
             if at in self._categories:
-                self._categories[at].learn(arrow_cells(by_categories(column)))
+                self._categories[at].learn(arrow_cells(by_categories(column)), number)
             else:
                 cells = arrow_cells(column)
                 found.append(new_column(cells, self._names[at], at, self._flags[at]))
         return Table(tuple(found), batch.num_rows)
+
+    def unite(self, comm: Comm) -> None:
+        """Take in the categories that others have met."""
+        told = comm.gather(pickle.dumps([each.known() for each in self._categories.values()]))
+        if len(told) > 1:
+            for own, known in zip(
+                self._categories.values(), zip(*map(pickle.loads, told), strict=True), strict=True
+            ):
+                own.unite(known)
 
     def schema(self, n_missing: HostArray) -> Schema:
         """The columns, once all rows have been seen; `n_missing` is of numeric ones."""
@@ -206,23 +218,43 @@ class ColumnCategories:
 
     def __init__(self, name: str, position: int, *, is_declared: bool) -> None:
         self._name, self._position, self._is_declared = name, position, is_declared
-        self._found: dict[Any, None] = {}
+        self._found: dict[Any, int] = {}  # with the number of a row, in whose order they are
         self._is_ordered = False
         self.has_missing = False
 
-    def learn(self, cells: Cells) -> None:
-        """Take in some rows."""
+    def learn(self, cells: Cells, number: int) -> None:
+        """Take in some rows, by the number of the first one."""
         if isinstance(cells, Refused):
             raise refusal(cells, column_label(self._name, self._position))
         categories = cells if isinstance(cells, Categories) else cells.distinct()
-        self._found |= dict.fromkeys(categories.categories)
+        self._found |= {
+            category: number for category in categories.categories if category not in self._found
+        }
         self.has_missing |= bool((categories.number == MISSING_CATEGORY).any())
         self._is_ordered = categories.ordered
         if categories.ordered:
-            begin = tuple(self._found)[: len(categories.categories)]
-            if begin != categories.categories:
-                told = Refused(categories.dtype, ORDER_PROBLEM)
-                raise refusal(told, column_label(self._name, self._position))
+            self._check_order(categories.categories, categories.dtype)
+
+    def _check_order(self, categories: tuple[Any, ...], dtype: str) -> None:
+        if tuple(self._found)[: len(categories)] != categories:
+            told = Refused(dtype, ORDER_PROBLEM)
+            raise refusal(told, column_label(self._name, self._position))
+
+    def known(self) -> tuple[dict[Any, int], bool, bool]:
+        """What is to be told to others."""
+        return self._found, self._is_ordered, self.has_missing
+
+    def unite(self, known: Sequence[tuple[dict[Any, int], bool, bool]]) -> None:
+        """Know what all know, in the order of the rows of the whole table."""
+        every = sorted((item for found, *_ in known for item in found.items()), key=itemgetter(1))
+        self._found = {}
+        for category, number in every:
+            self._found.setdefault(category, number)
+        self._is_ordered = any(is_ordered for _, is_ordered, _ in known)
+        self.has_missing = any(has_missing for *_, has_missing in known)
+        for found, is_ordered, _ in known:
+            if is_ordered:
+                self._check_order(tuple(found), "dictionary")
 
     def column(self) -> Column:
         """The column without its rows."""
@@ -283,9 +315,8 @@ class Answers:
         return target[categories.number]
 
     def all(self) -> Any:
-        """The target as an array; None where none was named."""
-        if not self._is_text:
+        """The target as an array; None where none was named, and without rows."""
+        if not self._is_text or self._y is None:
             return self._y
-        assert self._y is not None
         classes, number = np.unique(np.array(list(self._place)), return_inverse=True)
         return Labels(classes, number.astype(CATEGORY_NUMBER)[self._y])

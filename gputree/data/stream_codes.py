@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gputree.comm import ALONE, Comm, total
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.cuts import category_bins, most_codes
 from gputree.data.kinds import CategoricalFeatures
@@ -72,28 +73,34 @@ def code_stream(
     weight: HostArray | None,
     max_bins: int,
     folder: Path | None,
+    comm: Comm = ALONE,
 ) -> CodedFile:
-    """Cut and code the features of a file; `weight` is in whole units."""
+    """Cut and code the features of a file; `weight` is in whole units.
+
+    Where others have further rows, all cut alike; the backend is asked about the rows here alone.
+    """
     stream, n_rows = reader.stream, reader.n_rows
     features, answers = Features(stream, categorical_features), Answers(stream, n_rows)
     counts = Counts(len(features.numeric))
     n_features = len(stream.features)
     for first, batch in reader.batches([*stream.features, *stream.targets], "counting"):
-        table = features.learn(batch)
+        table = features.learn(batch, stream.file.number_of(first))
         if table.n_features:
             own = None if weight is None else weight[first : first + table.n_rows]
             counts.add(backend, table, own)
         answers.learn(first, batch.columns[n_features:])
-    schema = features.schema(counts.n_missing)
+    features.unite(comm)
+    schema = features.schema(total(comm, counts.n_missing))
 
     def sweep(some: Sequence[int]) -> Iterator[tuple[int, Table]]:
         return reader.tables(schema, some, "cutting")
 
-    plans = counts.plans(max_bins)
-    found = iter(neighbours_of(backend, sweep, features.numeric, plans, weight) if plans else ())
+    plans = counts.plans(max_bins, comm)
+    asked = backend, sweep, features.numeric, plans, weight, comm
+    found = iter(neighbours_of(*asked) if plans else ())
     bins = Bins(tuple(_bins_of(schema, at, found) for at in range(n_features)))
     data = backend.reserve(n_features, n_rows, most_codes(schema.categories, max_bins), folder)
-    weightless = Weightless(schema.categories, weight)
+    weightless = Weightless(schema.categories, weight, comm)
     encode(backend, _looked_at(reader.tables(schema, None, "coding"), weightless), bins, data)
     return CodedFile(schema, weightless.numbered(bins), data, answers.all())
 

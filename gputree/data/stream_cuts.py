@@ -7,12 +7,14 @@ distinct values share even fine buckets, as large numbers that differ in their l
 cuts of that column are selected bit by bit, which takes at most 16 sweeps more.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from gputree.arrays import to_numpy
+from gputree.comm import ALONE, Comm
 from gputree.data.cuts import CutSearch, blocks_of, distinct
 from gputree.data.selection import Selection, first_key
 from gputree.data.table import Table
@@ -46,11 +48,12 @@ class Counts:
 
         by_blocks(backend, table, count)
 
-    def plans(self, max_bins: int) -> list[CutSearch]:
-        """What is known of each column; the counts are given up."""
+    def plans(self, max_bins: int, comm: Comm = ALONE) -> list[CutSearch]:
+        """What is known of each column, here and with others; the counts are given up."""
         plans = []
         while self.amount:
             amount = self.amount.pop(0)
+            comm.add(amount)
             bucket = np.flatnonzero(amount)
             plans.append(CutSearch(bucket, amount[bucket], max_bins))
         return plans
@@ -71,9 +74,10 @@ def neighbours_of(
     features: Sequence[int],
     plans: Sequence[CutSearch],
     weight: HostArray | None,
+    comm: Comm = ALONE,
 ) -> list[tuple[HostArray, HostArray]]:
     """The values on both sides of each cut of some numeric features."""
-    _divide(backend, sweep, features, plans, weight)
+    _divide(backend, sweep, features, plans, weight, comm)
     listed = [Listed(max(MOST_LISTED, 2 * plan.max_bins)) for plan in plans]
     wanted = [plan.wanted() for plan in plans]
     for first, table in sweep(features):
@@ -86,9 +90,11 @@ def neighbours_of(
 
         by_blocks(backend, table, refine)
     for plan, own_values in zip(plans, listed, strict=True):
+        own_values.unite(comm)
         plan.learn(*own_values.all())
     full = [at for at, own_values in enumerate(listed) if own_values.is_full]
-    selected = _select(sweep, [features[at] for at in full], [plans[at] for at in full], weight)
+    some = [features[at] for at in full], [plans[at] for at in full]
+    selected = _select(sweep, *some, weight, comm)
     by_place = dict(zip(full, selected, strict=True))
     return [by_place[at] if at in by_place else plan.neighbours() for at, plan in enumerate(plans)]
 
@@ -99,6 +105,7 @@ def _divide(
     features: Sequence[int],
     plans: Sequence[CutSearch],
     weight: HostArray | None,
+    comm: Comm,
 ) -> None:
     """Count fine buckets where coarse ones hold more values than are to be listed."""
     pages = [plan.to_divide(MOST_LISTED // 2) for plan in plans]
@@ -118,13 +125,18 @@ def _divide(
 
         by_blocks(backend, table, count)
     for at in crowded:
+        comm.add(amount[at])
         cell = np.flatnonzero(amount[at])
         fine = pages[at][cell // PAGE] * PAGE + cell % PAGE
         plans[at].divide(fine, amount[at][cell])
 
 
 def _select(
-    sweep: Sweep, features: Sequence[int], plans: Sequence[CutSearch], weight: HostArray | None
+    sweep: Sweep,
+    features: Sequence[int],
+    plans: Sequence[CutSearch],
+    weight: HostArray | None,
+    comm: Comm,
 ) -> list[tuple[HostArray, HostArray]]:
     """The same for features with too many distinct values around their cuts to be listed."""
     selections = [selection_of(plan) for plan in plans]
@@ -136,7 +148,7 @@ def _select(
             for at, column in zip(places, table.columns, strict=True):
                 selections[at].see(to_numpy(column.values), own)
         for at in places:
-            is_open[at] = not selections[at].end_sweep()
+            is_open[at] = not selections[at].end_sweep(comm)
     return [selection.neighbours() for selection in selections]
 
 
@@ -179,6 +191,15 @@ class Listed:
         self.is_full = self._n_sorted > self._most
         if self.is_full:
             self._parts = []
+
+    def unite(self, comm: Comm) -> None:
+        """Put together the values that all have."""
+        if comm.size == 1:
+            return
+        told = comm.gather(pickle.dumps((*self.all(), self.is_full)))
+        for value, weight, is_full in map(pickle.loads, told[: comm.rank] + told[comm.rank + 1 :]):
+            self.add(value, weight)
+            self.is_full = self.is_full or is_full
 
     def all(self) -> tuple[HostArray, HostArray]:
         """The values, sorted, and their weights; none if there are too many."""

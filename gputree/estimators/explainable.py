@@ -1,6 +1,6 @@
 """Estimators that tell what each feature has done to a prediction."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,6 +10,9 @@ from gputree.data.schema import Schema
 from gputree.data.table import Table
 from gputree.dtypes import Array, HostArray
 from gputree.tree.stack import Stack
+
+if TYPE_CHECKING:
+    from gputree.explain.shap import Attribution
 
 
 class Explainable:
@@ -27,11 +30,8 @@ class Explainable:
         A number for a regression with one output, (n_outputs,) or (n_classes,) otherwise. Goes
         with `shap_values(X)`; with a background it is the mean prediction of the background.
         """
-        from gputree.explain.shap import expected_sum
-
         check_is_fitted(self)
-        stack, start = self._added_up()
-        expected = start + expected_sum(stack)
+        expected = self._expected()
         return expected if self._has_outputs() else float(expected[0])
 
     def shap_values(self, X: Any, method: str = "path", background: Any = None) -> Array:
@@ -68,19 +68,32 @@ class Explainable:
         >>> tree.shap_values([[1, 1]], method="interventional", background=[[0, 0]]).tolist()
         [[5.0, 1.0]]
         """
-        from gputree.explain.shap import attributed, background_table, for_many_nodes
+        from gputree.explain.shap import background_table
 
         check_is_fitted(self)
         table = read_table(self._checked(X), like=self.schema_)
         if background is not None:
             background = self._checked(background)
         others = background_table(method, background, self.schema_)
+        found = self._attributed(table, others).values
+        return self._like(X, found if self._has_outputs() else found[:, :, 0])
+
+    def _expected(self) -> HostArray:
+        """What is expected while nothing is known, (outputs,)."""
+        from gputree.explain.shap import expected_sum
+
+        stack, start = self._added_up()
+        return start + expected_sum(stack)
+
+    def _attributed(self, table: Table, others: Table | None) -> "Attribution":
+        """The Shapley values of the rows of a table, against those of others if there are any."""
+        from gputree.explain.shap import attributed, for_many_nodes
+
         stack, start = self._added_up()
         where = self._backend_for(table)
         if self.backend is None:
             where = for_many_nodes(where, len(stack.value), self.n_jobs)
-        found = attributed(where, stack, table, others, start, self.missing_).values
-        return self._like(X, found if self._has_outputs() else found[:, :, 0])
+        return attributed(where, stack, table, others, start, self.missing_)
 
     # What estimators fill in.
 

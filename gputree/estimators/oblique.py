@@ -1,6 +1,6 @@
 """Trees whose nodes may test a combination of columns."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from gputree.arrays import to_numpy
 from gputree.backends.contract import Backend
 from gputree.data.kinds import CategoricalFeatures
 from gputree.data.sparse import dense
-from gputree.data.table import Column, Kind
+from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Target
 from gputree.dtypes import MISSING_CATEGORY, HostArray
 from gputree.estimators import parameters
@@ -23,6 +23,9 @@ from gputree.kernels.criteria import FOR_CLASSES, Criterion
 from gputree.pruning.error_based import ErrorBased
 from gputree.pruning.task import Method
 from gputree.tree.familiar import FamiliarTree
+
+if TYPE_CHECKING:
+    from gputree.explain.shap import Attribution
 
 PROJECTIONS_A_COLUMN = 4  # that a node tries, where nobody says how many
 DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")
@@ -46,13 +49,15 @@ class ObliqueTree(TreeEstimator):
             "the tree with its combinations is nodes_"
         )
 
-    @property
-    def expected_value_(self) -> Any:
-        """Not there: Shapley values are of columns that are tested one by one."""
-        raise AttributeError(
-            f"{type(self).__name__} has no expected_value_, because it has no Shapley values: "
-            "columns of a combination are known together, or not at all"
-        )
+    def _expected(self) -> HostArray:
+        from gputree.explain.shap import expected_at
+
+        return expected_at(self.nodes_, self._leaf_values())
+
+    def _attributed(self, table: Table, others: Table | None) -> "Attribution":
+        from gputree.explain.combined import attributed
+
+        return attributed(self.nodes_, self._leaf_values(), table, others)
 
     def _sought(self, n_features: int) -> Sought:
         """Which combinations to look for."""

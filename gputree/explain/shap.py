@@ -154,8 +154,8 @@ def refuse_combinations(stack: Stack) -> None:
     """Refuse tests of several columns at once, which are known together or not at all."""
     if any(tree.directions is not None for tree in stack.trees):
         raise ValueError(
-            "trees that test combinations of columns cannot be explained by Shapley values yet; "
-            "use trees that test a column a node, such as DecisionTreeClassifier"
+            "several trees that test combinations of columns cannot be explained by Shapley values "
+            "together yet; ask single trees, such as those of estimators_, or use splits='axis'"
         )
 
 
@@ -164,10 +164,15 @@ def expected_sum(stack: Stack) -> HostArray:
     refuse_combinations(stack)
     total = np.zeros(stack.n_outputs)
     for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
-        mean = stack.values_of(number).copy()
-        mean[~tree.is_leaf] = 0.0
-        parent, share = tree.parent, tree.share
-        for begin, end in reversed(tree.levels()[1:]):
-            np.add.at(mean, parent[begin:end], share[begin:end, None] * mean[begin:end])
-        total[first : first + stack.width] += mean[0]
+        total[first : first + stack.width] += expected_at(tree, stack.values_of(number))
     return total
+
+
+def expected_at(tree: Tree, value: HostArray) -> HostArray:
+    """The same of one tree, (outputs,), with leaves of `value` (nodes, outputs)."""
+    mean = value.copy()
+    mean[~tree.is_leaf] = 0.0
+    parent, share = tree.parent, tree.share
+    for begin, end in reversed(tree.levels()[1:]):
+        np.add.at(mean, parent[begin:end], share[begin:end, None] * mean[begin:end])
+    return np.asarray(mean[0])

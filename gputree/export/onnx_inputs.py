@@ -40,6 +40,32 @@ def read_inputs(graph: Graph, plan: Plan, missing_text: str) -> tuple[str, str |
     return graph.add("Concat", *columns, axis=1), refused
 
 
+def with_combinations(graph: Graph, plan: Plan, table: str) -> str:
+    """The table with a column for each combination of columns that is tested.
+
+    One operation for each place of a term: products and sums are rounded one by one, as the model
+    has them, and a matrix product would make combinations missing for columns that they lack.
+    """
+    directions = plan.directions
+    if directions is None:
+        return table
+    terms = [directions.terms(number) for number in range(len(directions))]
+    total = ""
+    for place in range(int(directions.n_terms.max())):
+        has_term = np.array([place < len(column) for column, _ in terms])
+        column = [own[place] if place < len(own) else 0 for own, _ in terms]
+        weight = [own[place] if place < len(own) else 0.0 for _, own in terms]
+        value = graph.add("Gather", table, graph.constant(np.array(column, np.int64)), axis=1)
+        value = graph.add("Mul", value, graph.constant(np.array(weight, np.float64)))
+        if not place:
+            total = value
+            continue
+        more = graph.add("Add", total, value)
+        total = graph.add("Where", graph.constant(has_term), more, total)
+    joined: str = graph.add("Concat", table, total, axis=1)
+    return joined
+
+
 def _numbered(graph: Graph, plan: Plan, feature: int, missing_text: str) -> str:
     """The numbers of the categories of a column."""
     name, categories = plan.schema.names[feature], plan.categories_of(feature)

@@ -2,8 +2,10 @@
 
 One TreeEnsemble (ai.onnx.ml 5) holds all trees: thresholds, and groups of categories as sets. A
 leaf has one target there, so a tree is written once for each of its outputs. Nodes with surrogates
-are decided before the trees, all at once; the trees then test what was decided. Knows plans; onnx
-is imported when it is needed.
+are decided before the trees, all at once; the trees then test what was decided. Combinations of
+columns are worked out before the trees, too, term after term, so that they have the bits of the
+model, and are missing where one of their values is. Knows plans; onnx is imported when it is
+needed.
 """
 
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 
 from gputree.export import plan as plans
 from gputree.export.onnx_graph import Graph
-from gputree.export.onnx_inputs import read_inputs
+from gputree.export.onnx_inputs import read_inputs, with_combinations
 from gputree.export.onnx_trees import Ensemble
 from gputree.export.plan import NotExportable, Plan
 
@@ -25,11 +27,11 @@ def to_onnx(plan: Plan, missing_text: str) -> Any:
         import onnx
     except ImportError as error:
         raise ImportError("to_onnx needs onnx; pip install 'gputree[export]'") from error
-    plan.refuse_combinations("ONNX")
     plan.refuse_divided("ONNX")
     graph = Graph(onnx)
     table, refused = read_inputs(graph, plan, missing_text)
     ensemble = Ensemble(plan)
+    table = with_combinations(graph, plan, table)
     table = ensemble.decide(graph, table)
     answer = _linked(graph, plan, _combined(graph, plan, ensemble, table))
     if refused is not None:

@@ -168,7 +168,8 @@ class Ensemble:
             asked = [(Question(column, UP_TO, slot + 0.5), slot) for slot in outcomes[:-1]]
             return [*asked, (None, outcomes[-1])]
         test = test_at(self.plan, tree, node)
-        if self.plan.schema.kinds[test.feature] is not Kind.NOMINAL:
+        is_combination = test.feature >= self.plan.schema.n_features
+        if is_combination or self.plan.schema.kinds[test.feature] is not Kind.NOMINAL:
             return self._thresholds(test, missing)
         members = {slot: self._members(test, slot) for slot in slots if slot != missing}
         asked = [

@@ -115,8 +115,8 @@ class Plan:
         if self.directions is not None:
             raise NotExportable(
                 f"{name} tests one column a node, and {self.estimator} combinations of columns; "
-                "use to_python, to_c, to_sql or to_json, or fit a tree that tests a column a node, "
-                "such as DecisionTreeClassifier"
+                "use to_onnx, to_python, to_c, to_sql or to_json, or fit a tree that tests a "
+                "column a node, such as DecisionTreeClassifier"
             )
 
     def refuse_divided(self, name: str) -> None:

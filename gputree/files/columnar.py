@@ -73,7 +73,19 @@ class ParquetFile(TableFile):
     def schema(self) -> Any:
         return self._schema
 
-    def chunks(self, max_bytes: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def rows_of_groups(self) -> list[int]:
+        """How many rows each row group has."""
+        return [
+            int(self._metadata.row_group(at).num_rows)
+            for at in range(self._metadata.num_row_groups)
+        ]
+
+    def chunks(
+        self,
+        max_bytes: int,
+        columns: Sequence[str] | None = None,
+        row_groups: Sequence[int] | None = None,
+    ) -> Iterator[Any]:
         names = list(self.names if columns is None else columns)
         n_bytes = sum(
             self._metadata.row_group(at).total_byte_size
@@ -83,7 +95,7 @@ class ParquetFile(TableFile):
         a_cell = max(8, n_bytes // (self.n_rows * self._metadata.num_columns))
         n_rows = max(1, min(max_bytes // (a_cell * len(names)), self.n_rows))
         with self._opened() as file, _damage(self.path, "Parquet"):
-            batches = file.iter_batches(batch_size=n_rows, columns=names)
+            batches = file.iter_batches(batch_size=n_rows, columns=names, row_groups=row_groups)
             for batch in sliced(batches, max_bytes):
                 yield batch.select(names)
 

@@ -155,5 +155,8 @@ class WithParts(TableFile):
     def state(self) -> tuple[Any, ...]:
         return self._file.state()
 
+    def number_of(self, row: int) -> int:
+        return self._file.number_of(row)
+
     def place(self, row: int) -> str:
         return self._file.place(row)

@@ -76,6 +76,10 @@ class TableFile(ABC):
 
         return pyarrow.Table.from_batches(list(self.chunks(WHOLE)), self.schema)
 
+    def number_of(self, row: int) -> int:
+        """The number of a row in the whole table, of which this may be a part."""
+        return row
+
     def place(self, row: int) -> str:
         """Where a row is, in words, for messages."""
         return f"in row {row + 1:,}"

@@ -208,10 +208,8 @@ class Dataset:
         >>> DecisionTreeClassifier().fit(data).get_n_leaves()
         2
         """
-        from gputree.data.stream import Stream, names_in
         from gputree.data.stream_codes import StreamReader, code_stream
         from gputree.files.many import open_files
-        from gputree.files.parts import WithParts, is_date
 
         max_bins = checked_bins(max_bins)
         if max_bytes < 1:
@@ -220,11 +218,7 @@ class Dataset:
         if folder is not None and not folder.is_dir():
             raise ValueError(f"codes={str(codes)!r} is not a folder; create it, or use 'memory'")
         file = open_files(path, encoding=encoding)
-        if any(is_date(field.type) for field in file.schema):
-            named = categorical_features if isinstance(categorical_features, list | tuple) else ()
-            file = WithParts(file, whole=[*names_in(target), *names_in(weight)], as_text=named)
-            columns = None if columns is None else file.split(names_in(columns))
-        stream = Stream.of(file, target, weight, columns, max_bytes)
+        stream = stream_of(file, target, weight, columns, max_bytes, categorical_features)
         n_rows, n_features = stream.file.count_rows(), len(stream.features)
         check_shape(n_rows, n_features, None)
         self = cls.__new__(cls)
@@ -348,6 +342,25 @@ class OwnDataset(Dataset):
             n_jobs=params.n_jobs,
             n_trees=n_trees,
         )
+
+
+def stream_of(
+    file: Any,
+    target: Any,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    max_bytes: int,
+    categorical_features: CategoricalFeatures,
+) -> "Stream":
+    """The columns of a file as a Dataset takes them, its dates split."""
+    from gputree.data.stream import Stream, names_in
+    from gputree.files.parts import WithParts, is_date
+
+    if any(is_date(field.type) for field in file.schema):
+        named = categorical_features if isinstance(categorical_features, list | tuple) else ()
+        file = WithParts(file, whole=[*names_in(target), *names_in(weight)], as_text=named)
+        columns = None if columns is None else file.split(names_in(columns))
+    return Stream.of(file, target, weight, columns, max_bytes)
 
 
 def read_dataset(

@@ -38,11 +38,6 @@ def report_data(model: Any, X: Any, y: Any, *, title: str | None, max_trees: int
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
-    if isinstance(model, TreeEstimator) and model.combines_columns:
-        raise ValueError(
-            f"a report shows splits on single columns, but {type(model).__name__} splits on "
-            "combinations of columns; use export_text, plot_tree and plot_boundary"
-        )
     table = read_table(checked(model, X), like=model.schema_)
     answers = answers_of(model, X, y, table.n_rows)
     names = model.schema_.names
@@ -163,7 +158,7 @@ def _trees(
         ends = _stem(model)._ends(shown.tree, rows, model.missing_)
         at = reached(shown.tree, ends)
         found.append(
-            tree_data(shown, n_nodes)
+            tree_data(shown, n_nodes, model.schema_)
             | {
                 "bars": node_bars(shown.tree, at, rows, group, y, n_nodes, most_counts),
                 "here": numbers(at.weight[:n_nodes]),

@@ -4,13 +4,15 @@ Knows trees, tables and where rows end; must not know how they came there.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gputree.arrays import to_numpy
-from gputree.data.table import Kind, Table
+from gputree.data.table import Column, Kind, Table
 from gputree.dtypes import HostArray
+from gputree.prediction import numbers as known_numbers
 from gputree.report.columns import bounds, steps_of
 from gputree.report.plain import number, numbers
 from gputree.tree.reshape import summed_up
@@ -83,8 +85,8 @@ def node_bars(
     for node in inner.tolist():
         rows = found.rows_at(node)
         if rows.size:
-            column = table.columns[int(tree.feature[node])]
-            values = to_numpy(column.values)[rows]
+            column = tested(tree, node, table, rows)
+            values = to_numpy(column.values)
             own = None if group is None else group[rows]
             if column.kind is Kind.NUMERIC:
                 bars[str(node)] = _of_numbers(values, own, n_groups, y[rows])
@@ -92,6 +94,17 @@ def node_bars(
                 n_categories = len(column.categories or ())
                 bars[str(node)] = _of_categories(values, n_categories, own, n_groups, y[rows])
     return {"bars": bars, "n_nodes": len(inner), "n_inner": int((~tree.is_leaf).sum())}
+
+
+def tested(tree: Tree, node: int, table: Table, rows: HostArray) -> Column:
+    """What a node tests, of some rows: a column, or a combination of columns."""
+    number = int(tree.feature[node])
+    if number < table.n_features:
+        column = table.columns[number]
+        return Column(column.name, column.kind, to_numpy(column.values)[rows], column.categories)
+    assert tree.directions is not None
+    read = partial(known_numbers, table, rows)
+    return Column("", Kind.NUMERIC, tree.directions.values(number - table.n_features, read))
 
 
 def groups_of(number_of_class: HostArray, n_classes: int) -> HostArray:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from gputree.data.schema import Schema
 from gputree.dtypes import STAY, HostArray
-from gputree.report.plain import DIGITS, exact, numbers
+from gputree.report.plain import DIGITS, exact, label, numbers
 from gputree.tree.tree import Tree
 
 MOST_NODES = 30_000  # of all trees of a report together
 MOST_VALUES = 400_000  # class weights of all nodes together
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 STAYS = "-"
+FIRST_COMBINATION = -2  # -1 is a leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +59,13 @@ def whole_families(tree: Tree, most: int) -> int:
     return max(1, int(last[(tree.n_children > 0) & (last <= most)].max(initial=1)))
 
 
-def tree_data(shown: Shown, n_nodes: int) -> dict[str, Any]:
+def tree_data(shown: Shown, n_nodes: int, schema: Schema) -> dict[str, Any]:
     """The first nodes of a tree, breadth-first, as lists."""
     tree, at = shown.tree, slice(n_nodes)
     end = tree.first_child[at] + tree.n_children[at]
     is_cut = (tree.n_children[at] > 0) & (end > n_nodes)
     n_children = np.where(is_cut, 0, tree.n_children[at])
-    feature = _global(tree.feature[at], shown.columns)
+    feature = _numbered(shown, tree.feature[at])
     n_surrogates = int(tree.n_surrogates[at].sum())
     return {
         "name": shown.name,
@@ -73,6 +75,7 @@ def tree_data(shown: Shown, n_nodes: int) -> dict[str, Any]:
         "depth": len(tree.levels()) - 1,
         "kind": tree.kind[at].tolist(),
         "feature": feature.tolist(),
+        "combinations": _combinations(shown, schema, feature),
         "threshold": [exact(each) for each in tree.threshold[at].tolist()],
         "missing": _slots(tree.missing_slot[at]),
         "n_children": n_children.tolist(),
@@ -98,6 +101,36 @@ def _surrogates(tree: Tree, columns: HostArray | None, n: int) -> dict[str, Any]
         "category_start": tree.surrogate_category_start[:n].tolist(),
         "agreement": numbers(tree.surrogate_agreement[:n], 4),
     }
+
+
+def _numbered(shown: Shown, feature: HostArray) -> HostArray:
+    """What nodes test: columns of the whole table, or combinations, which are -2, -3 and so on."""
+    directions = shown.tree.directions
+    n_columns = np.inf if directions is None else directions.n_columns
+    is_own = feature >= n_columns
+    column = _global(np.where(is_own, 0, feature), shown.columns)
+    return np.where(is_own, FIRST_COMBINATION - (feature - n_columns), column).astype(np.int64)
+
+
+def _combinations(shown: Shown, schema: Schema, feature: HostArray) -> list[dict[str, Any]]:
+    """The combinations that the shown nodes test, as the page adds them up, and in words."""
+    directions = shown.tree.directions
+    if directions is None:
+        return []
+    every = np.arange(len(schema.names)) if shown.columns is None else shown.columns
+    names = [label(schema.names[at]) for at in every.tolist()]
+    found = []
+    for number in range(int((feature <= FIRST_COMBINATION).sum())):
+        column, weight = directions.terms(number)
+        found.append(
+            {
+                "name": directions.text(number, names),
+                "columns": every[column].tolist(),
+                "weights": [exact(each) for each in weight.tolist()],
+                "has_missing": any(schema.has_missing[at] for at in every[column].tolist()),
+            }
+        )
+    return found
 
 
 def _global(feature: HostArray, columns: HostArray | None) -> HostArray:

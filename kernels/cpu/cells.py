@@ -3,6 +3,7 @@
 import numpy as np
 
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 
 
 @kernel
@@ -61,7 +62,7 @@ def count_seen(
     n_known[i] is what is found.
     """
     is_laid_out = spot.shape[0] > 0
-    met = np.full(n_values.max(), -1)  # the last pair in which a code was met
+    met = np.full(most_of(n_values), -1)  # the last pair in which a code was met
     for i in range(begin, end):
         own, n = feature[i], 0
         if place[i] >= 0:
@@ -91,8 +92,8 @@ def gather_seen(
     `seen` has the codes; n_entries[i] and n_known[i] are as `count_seen` has found them.
     """
     is_laid_out = spot.shape[0] > 0
-    met = np.full(n_values.max(), -1)
-    entry = np.empty(n_values.max(), np.int64)  # of each code of a pair
+    met = np.full(most_of(n_values), -1)
+    entry = np.empty(most_of(n_values), np.int64)  # of each code of a pair
     for i in range(begin, end):
         own, n = feature[i], 0
         last = first[i] + n_entries[i] - 1

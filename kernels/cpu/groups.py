@@ -9,6 +9,7 @@ import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.multiway import branch_bits
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.split import list_present, rows_at, weight_at
@@ -362,7 +363,7 @@ def split(
     is_heuristic[i] whether a better division may have been missed.
     """
     is_classes, n_scored, _, n_channels = shape
-    most = n_categories.max()
+    most = most_of(n_categories)
     seen = np.empty(most, np.int64)
     room_for = make_room(most, n_channels, n_scored)
     slots, sums = room_for[0][2], room_for[2]

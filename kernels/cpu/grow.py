@@ -32,6 +32,7 @@ from gputree.kernels.cpu.in_order import (
     try_in_order,
 )
 from gputree.kernels.cpu.jit import inner, kernel, step
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.one_feature import try_cells, try_words
 from gputree.kernels.cpu.projections import make_projection_room, threshold_of, try_projections
 from gputree.kernels.cpu.sampling import draw, mix
@@ -155,7 +156,7 @@ def grow(
     n_stored = 2 if is_packed else n_channels
     n_features = n_values.shape[0]
     n_all = row.shape[0]
-    most = n_codes.max()
+    most = most_of(n_codes)
     widest = most if projections is None else max(most, STEPS + 1)
     least = max(rules[1], rules[2])
     times = 2.0 if is_classes else 1.0  # what one of two classes adds, the other adds again
@@ -223,7 +224,8 @@ def grow(
     n_nodes, n_todo = 1, 1
     node[0, FIRST_CHILD], node[0, TESTED], node[0, N_ROWS] = -1, -1, n_all
     score[0, 0] = -np.inf
-    sums[0] = total
+    for c in range(n_stored):
+        sums[0, c] = total[c]
     keys[0, 0] = key
     while n_todo > 0:
         n_todo -= 1

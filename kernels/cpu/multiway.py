@@ -8,6 +8,7 @@ import numpy as np
 
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.scoring import many_way
 from gputree.kernels.cpu.split import rows_at, weight_at
 
@@ -35,7 +36,7 @@ def split(
     formula, min_rows, min_weight = rules
     first = 0 if is_classes else 1
     total = np.empty(n_scored)
-    weights = np.empty(n_values.max())
+    weights = np.empty(most_of(n_values))
     for i in range(begin, end):
         base, n_categories = start[i] * n_channels, n_values[i]
         total[:] = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.split import (
     clear,
     consider,
@@ -88,7 +89,7 @@ def rate_hist(
     `limits` and `found` are as in `rate_feature`.
     """
     is_classes, n_scored, _, n_channels = shape
-    seen = np.empty(n_values.max(), np.int64)
+    seen = np.empty(most_of(n_values), np.int64)
     sums = np.empty((3, n_channels), np.int64)
     total_real = np.empty(n_scored)
     best = np.empty(N_ENTRIES)
@@ -121,7 +122,7 @@ def rate_rows(
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
     seen, words, cells, local, row, channel, amount, values, every_row = make_rows_room(
-        n_codes.max(), most_rows, n_channels, code, value
+        most_of(n_codes), most_rows, n_channels, code, value
     )
     sums = np.empty((3, n_channels), np.int64)
     total_real = np.empty(n_scored)

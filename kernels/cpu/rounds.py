@@ -11,6 +11,7 @@ from gputree.kernels.cpu import gradients
 from gputree.kernels.cpu.formulas import SCALAR, WIDTHS
 from gputree.kernels.cpu.grow import enlarged
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.node_search import (
     AT_CODE,
     BEGIN,
@@ -118,7 +119,7 @@ def direct_rows(offset):
 @inner
 def make_desk(code, n_codes, n_direct, has_categories):
     """What the search of a node needs."""
-    most, n_features = n_codes.max(), n_codes.shape[0]
+    most, n_features = most_of(n_codes), n_codes.shape[0]
     wide = max(most, n_direct)
     room = (
         np.empty(wide, np.int64), np.empty(2 * wide, np.int64), np.empty(2 * wide, np.int64),
@@ -385,7 +386,7 @@ def run(y, weight, raw, is_inside, table, columns, categories, keys, loss, limit
         np.empty(n_leaves + 1, np.int64),
         np.empty(n_all, np.uint32),
         np.empty(n_all, np.int64),
-        np.empty(0 if categories is None else n_codes.max() + 1, np.uint8),
+        np.empty(0 if categories is None else most_of(n_codes) + 1, np.uint8),
     )
     n_room = 2 * n_leaves + 1
     node, sums = np.empty((n_room, N_COLUMNS), np.int64), np.empty((n_room, 2), np.int64)

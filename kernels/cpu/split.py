@@ -10,6 +10,7 @@ from numba import njit
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.histogram import add_rows, fetch
 from gputree.kernels.cpu.jit import inner, kernel, step
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.scoring import BETWEEN, is_of_user, two_way, two_way_of_user
 from gputree.kernels.cpu.two_classes import (
     EXACT_WEIGHT,
@@ -231,8 +232,8 @@ def search_hist(
     """The best split of each node from its histogram hist[place], (bins * channels,)."""
     is_classes, n_scored, _, n_channels = shape
     n_features = n_values.shape[0]
-    seen = np.empty(n_values.max(), np.int64)
-    scratch = np.empty((3, n_values.max()))
+    seen = np.empty(most_of(n_values), np.int64)
+    scratch = np.empty((3, most_of(n_values)))
     least = max(rules[1], rules[2])
     total_real = np.empty(n_scored)
     running, left, total = (
@@ -371,7 +372,7 @@ def search_rows(
     is_classes, n_scored, _, n_channels = shape
     is_weighted = weight_of.shape[0] > 0
     n_features = n_values.shape[0]
-    most = n_codes.max()
+    most = most_of(n_codes)
     seen, words, cells, local, row, channel, amount, values, every_row = make_rows_room(
         most, most_rows, n_channels, code, value
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from gputree.kernels.cpu.groups import UNSEEN, put_in_order
 from gputree.kernels.cpu.jit import inner, kernel
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.split import feature_at, settle
 from gputree.kernels.cpu.winner import N_ENTRIES, SCORE, TRIMMED, crown_groups, forget
 from gputree.kernels.cpu.words import LOWER, UPPER, choose, list_words, try_ordered
@@ -170,7 +171,7 @@ def search_hist(
     category and its ridge; None where none is. side[node] has the child of each code where a
     nominal feature wins, and absent[node] that of all others.
     """
-    n_features, wide = n_values.shape[0], max(n_values.max(), side.shape[1])
+    n_features, wide = n_values.shape[0], max(most_of(n_values), side.shape[1])
     seen, scratch = np.empty(wide, np.int64), np.empty((3, 2 * wide + 1))
     room = make_groups_room(side.shape[1])
     ridge, least = rules[3], max(rules[1], rules[2])

@@ -8,6 +8,7 @@ like numbers. The winners are those of the general search.
 import numpy as np
 
 from gputree.kernels.cpu.jit import inner, kernel, step
+from gputree.kernels.cpu.memory import most_of
 from gputree.kernels.cpu.split import (
     WORD_BITS,
     feature_at,
@@ -308,7 +309,7 @@ def search_rows(
 ):  # fmt: skip
     """The best split of each node, of at most `most_rows` rows, straight from its rows."""
     n_features = n_values.shape[0]
-    most = n_codes.max()
+    most = most_of(n_codes)
     seen = np.empty(max(most, most_rows), np.int64)
     bits = np.zeros(most // WORD_BITS + 1, np.uint64)
     cells = np.zeros(most, np.int64)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -265,7 +266,7 @@ def test_shapley_values_add_up_to_predictions(run, bundled, model):
         assert f"row {row + 1}: predicted {told['prediction']}; " in text
 
 
-def test_combinations_of_columns_are_told_on_a_path_and_not_by_shapley_values(run, fail, bundled):
+def test_combinations_of_columns_are_told_on_a_path_and_by_shapley_values(run, bundled):
     run("train", "wine", "--model", "oblique", "--max-depth", 2, "-q")
     fitted = gputree.load("wine.gputree")
     X, _ = bundled("wine")
@@ -274,8 +275,12 @@ def test_combinations_of_columns_are_told_on_a_path_and_not_by_shapley_values(ru
     first = fitted.export_text().splitlines()[0]
     assert first.partition(" <= ")[0] in text
     assert f"class {fitted.predict(X)[2]} " in text
-    X.to_pandas().to_csv("X.csv", index=False)
-    assert "combinations of columns" in fail("explain", "wine.gputree", "X.csv", "--row", 3)
+    (told,) = json.loads(run("explain", "wine.gputree", "wine", "--row", 3, "--json"))["rows"]
+    assert told["total"] == pytest.approx(fitted.predict_proba(X)[2].max())
+    run("report", "wine.gputree", "wine", "-o", "wine.html")
+    assert first.partition(" <= ")[0] in Path("wine.html").read_text("utf-8")
+    n = len(fitted.nodes_.directions)
+    assert f"leaves {fitted.get_n_leaves()}, combinations {n}" in run("info", "wine.gputree")
 
 
 def test_bags_of_columns_add_up_too(run, bundled):

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import gputree
+from gputree import cluster
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -148,6 +149,7 @@ def test_without_a_client_the_error_says_how_to_get_one():
     code = """
 import pandas, sys
 import gputree
+from gputree import cluster
 gputree.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])
 assert not {"dask", "distributed"} & set(sys.modules)
 import dask.array as da
@@ -159,3 +161,20 @@ except ValueError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "client = distributed.Client(...)" in done.stdout, done.stderr
+
+
+def test_workers_read_a_folder_themselves(client, tmp_path):
+    X, y, weight = table()
+    frame = X.assign(y=y, w=weight)
+    for at in range(5):
+        frame.iloc[at::5].to_parquet(tmp_path / f"part-{at}.parquet")
+    tree = gputree.DecisionTreeClassifier()
+    data = gputree.Dataset.from_file(tmp_path, "y", weight="w", columns=["x", "kind"])
+    expected = clone(tree).fit(data).to_bytes()
+    for path in (tmp_path, f"{tmp_path}/*.parquet", sorted(map(str, tmp_path.glob("*.parquet")))):
+        found = cluster.fit(
+            tree, path, target="y", weight="w", columns=["x", "kind"], client=client
+        )
+        assert found.to_bytes() == expected
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        cluster.fit(tree, f"{tmp_path}/*.pq", target="y", client=client)

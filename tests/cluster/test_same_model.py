@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 
 import gputree
 from gputree import cluster
+from gputree.backends import agreed_quantiles
 from gputree.ensembles import draws
 from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
 from tests.corpus import digests
@@ -168,6 +169,23 @@ def test_rows_out_of_the_bag_are_those_of_all_ranks(estimator):
         getattr(found, name)
 
 
+@pytest.mark.parametrize("few_rows", [0, agreed_quantiles.FEW_ROWS], ids=["counted", "told"])
+@pytest.mark.parametrize("weights", [None, [0.0, 0.5, 1.0, 3.0], [0.0, 0.1, 0.3, 1.7]])
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
+def test_leaves_look_at_the_residuals_of_all_ranks(monkeypatch, loss, weights, few_rows):
+    """Bit by bit where weights can be counted, and otherwise in the hands of all."""
+    monkeypatch.setattr(agreed_quantiles, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(agreed_quantiles, "CELLS", 2**9)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)).round(1), rng.normal(size=200).round(1)
+    weight = () if weights is None else (rng.choice(weights, 200),)
+    model = gputree.GradientBoostingRegressor(
+        4, loss=loss, alpha=0.8, subsample=0.9, min_samples_leaf=2, random_state=0
+    )
+    expected = clone(model).fit(X, y, *weight)
+    assert spread_fit(model, 5, X, y, *weight).to_bytes() == expected.to_bytes()
+
+
 def test_rows_that_rounds_leave_out_are_those_of_all_ranks():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 3)), rng.normal(size=150)
@@ -270,7 +288,7 @@ def test_what_looks_at_rows_of_others_is_refused_with_the_cure():
         (gputree.AdaBoostClassifier(gputree.C45Classifier()), "pruning=None"),
         (gputree.RandomForestClassifier(oob_score=np.dot), "use True"),
         (gputree.BaggingClassifier(gputree.C45Classifier()), "pruning=None"),
-        (gputree.GradientBoostingRegressor(loss="huber"), "'squared_error' or 'poisson'"),
+        (gputree.GradientBoostingRegressor(loss=np.dot), "name a loss"),
         (gputree.GradientBoostingRegressor(init=gputree.DecisionTreeRegressor()), "'zero'"),
     ]:
         with pytest.raises(ValueError, match=cure):

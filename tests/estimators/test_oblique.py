@@ -226,8 +226,6 @@ def test_the_form_of_scikit_learn_is_refused():
     ("ask", "what"),
     [
         (lambda tree: tree.to_rules(), "export_text shows the tree"),
-        (lambda tree: tree.shap_values(IRIS[0]), "Shapley"),
-        (lambda tree: tree.report(*IRIS), "plot_tree"),
         (lambda tree: gputree.RuleSetClassifier(tree).fit(*IRIS), "has rules"),
     ],
 )
@@ -242,12 +240,11 @@ def test_ensembles_refuse_oblique_trees(ensemble):
         ensemble(ObliqueTreeClassifier()).fit(*IRIS)
 
 
-def test_names_of_scikit_learn_and_of_shapley_values_are_not_there():
+def test_the_names_of_scikit_learn_are_not_there():
     tree = ObliqueTreeClassifier().fit(*IRIS)
     assert not hasattr(tree, "tree_")
     with pytest.raises(AttributeError, match="nodes_"):
         tree.tree_  # noqa: B018
-    assert not hasattr(tree, "expected_value_")
 
 
 @pytest.mark.parametrize(

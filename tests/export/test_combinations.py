@@ -1,4 +1,4 @@
-"""Combinations of columns in Python, C and SQL, with the bits of the model."""
+"""Combinations of columns in Python, C, SQL and ONNX, with the bits of the model."""
 
 import sqlite3
 
@@ -83,7 +83,37 @@ def test_ordered_categories_in_a_combination_are_no_numbers_of_sql():
     assert [module["predict"](row) for row in X.to_numpy().tolist()] == tree.predict(X).tolist()
 
 
-@pytest.mark.parametrize("way", ["to_sklearn", "to_onnx", "to_treelite"])
+def session(tree):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    return runtime.InferenceSession(tree.to_onnx().SerializeToString())
+
+
+def test_onnx(classifier, regressor):
+    X = table(2000, 1)
+    given = {"X": X.to_numpy()}
+    label, shares = session(classifier).run(["label", "probabilities"], given)
+    assert np.array_equal(shares, classifier.predict_proba(X))
+    assert np.array_equal(label, classifier.predict(X))
+    (found,) = session(regressor).run(["prediction"], given)
+    assert np.array_equal(found[:, 0], regressor.predict(X))
+
+
+def test_onnx_takes_ordered_categories_for_their_numbers():
+    rng = np.random.default_rng(0)
+    code, width = rng.integers(-1, 6, 300), rng.normal(3.0, 1.5, 300)
+    grade = pd.Categorical.from_codes(code, list("abcdef"), ordered=True)
+    kind = pd.Categorical.from_codes(rng.integers(0, 3, 300), ["u", "v", "w"])
+    X = pd.DataFrame({"grade": grade, "kind": kind, "width": width})
+    tree = ObliqueTreeClassifier(max_depth=5).fit(X, (code + width > 5) ^ (kind == "u"))
+    assert set(tree.nodes_.directions.column.tolist()) == {0, 2}
+    text = X[["grade", "kind"]].astype(object).where(X[["grade", "kind"]].notna(), "")
+    cells = {name: text[[name]].to_numpy(str).astype(object) for name in text}
+    (found,) = session(tree).run(["probabilities"], {**cells, "width": width[:, None]})
+    assert np.array_equal(found, tree.predict_proba(X))
+
+
+@pytest.mark.parametrize("way", ["to_sklearn", "to_treelite"])
 def test_formats_without_combinations_refuse_them(classifier, way):
     if way != "to_sklearn":
         pytest.importorskip(way.removeprefix("to_"))

@@ -20,7 +20,7 @@ MODELS = [
     name
     for name in gputree.__all__
     if hasattr(getattr(gputree, name), "get_params")
-    and not name.startswith(("RuleSet", "Oblique"))  # which have none
+    and not name.startswith("RuleSet")  # which have none
 ]
 
 

@@ -16,6 +16,8 @@ from gputree import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     ID3Classifier,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
     RandomForestClassifier,
 )
 
@@ -39,6 +41,8 @@ TREES = {
     ),
     "the majority, divided rows": C45Classifier(unknown_category="majority", pruning=None),
     "numbers": DecisionTreeRegressor(max_depth=6),
+    "combinations": ObliqueTreeClassifier(max_depth=6, term_cost=0.0),
+    "combinations of numbers": ObliqueTreeRegressor(max_leaf_nodes=9, term_cost=0.0),
     "random splits": DecisionTreeClassifier(splitter="random", random_state=0),
 }
 ENSEMBLES = {
@@ -78,6 +82,25 @@ def test_a_row_ends_in_the_leaf_of_every_tree(name, mixed, opened):
     page = opened(model.report(other, y_other))
     found = page.evaluate(WALK, cells_of(other))
     assert [[each[0] for each in tree] for tree in found] == model.apply(other).T.tolist()
+
+
+def test_a_combination_is_spelled_out_added_up_and_followed(mixed, opened):
+    (X, y), (other, y_other) = mixed
+    tree = ObliqueTreeClassifier(max_depth=4, term_cost=0.0).fit(X, y)
+    directions = tree.nodes_.directions
+    assert len(directions) > 2
+    page = opened(tree.report(other, y_other))
+    names = page.evaluate("gputreeReport.explorer.trees[0].combinations.map(each => each.name)")
+    assert names == [directions.text(at, list(X)) for at in range(len(directions))]
+    node = int(np.flatnonzero(tree.nodes_.feature >= X.shape[1])[0])
+    page.evaluate("node => gputreeReport.explorer.view.select(node)", node)
+    heading = page.inner_text(".side h3")
+    assert names[0] in heading
+    assert "\u2264" in heading
+    say = "node => gputreeReport.sentenceText(gputreeReport.explorer.trees[0], node)"
+    words = page.evaluate(say, int(tree.nodes_.first_child[node]))
+    assert f"{names[0]} is at most " in words
+    assert page.locator(".side svg").count() > 0  # the values of the combination in this node
 
 
 def test_of_equal_shares_the_first_stands_for_the_row(opened):

@@ -37,6 +37,7 @@ from gputree.backends.contract import (
 from gputree.backends.defaults import Defaults
 from gputree.backends.host_codes import ONLY_ON_HOST, host_codes
 from gputree.backends.row_lists import at_roots
+from gputree.backends.seen import Seen
 from gputree.data.bins import Bins, FeatureBins
 from gputree.data.gradients import Gradients
 from gputree.data.number_line import Buckets
@@ -177,6 +178,9 @@ class ArrayBackend(Defaults):
 
     def cells(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> HostArray:
         return array_histogram.cells(self._lib, self._derived(hist), place, feature)
+
+    def seen(self, hist: Tallied | ArrayHist, place: HostArray, feature: HostArray) -> Seen:
+        return array_histogram.seen(self._lib, self._derived(hist), place, feature)
 
     def span(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
         row, place = rows_of(self._lib, rows, nodes)

@@ -4,16 +4,18 @@ A node with few rows beside the bins of a histogram has none: its rows are liste
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from gputree.backends.array.libraries import Library
 from gputree.backends.array.rows import ArrayRows, CodedRows, rows_of
 from gputree.backends.contract import Siblings
+from gputree.backends.seen import Seen, blank, seen_of_cells
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import SUM, Array, HostArray
-from gputree.runs import begins
+from gputree.runs import begins, pieces, spread_out
 
 CELLS_PER_BIN = 2  # up to so many cells (rows x features) per bin, listing rows costs less
 CELLS_AT_ONCE = 2**18  # cells that are counted together: few calls, and 2 MiB for a temporary
@@ -121,6 +123,49 @@ def _cells_of_rows(lib: Library, hist: ArrayHist, place: HostArray, feature: int
         counted = lib.count(cell * n_codes + code, len(place) * size * n_codes, weight)
         sums = lib.to_host(counted).reshape(len(place), size, n_codes)
         found[:, :, channel : channel + size] = np.moveaxis(sums, 1, 2)
+    return found
+
+
+def seen(lib: Library, hist: ArrayHist, place: HostArray, feature: HostArray) -> Seen:
+    """What pairs have seen; of nodes whose rows are listed, without sums of all codes."""
+    is_small = hist.place[place] < 0
+    found = []
+    large = np.flatnonzero(~is_small)
+    if large.size:
+        cells_of = partial(cells, lib, hist)
+        found.append(seen_of_cells(cells_of, hist.coded.bins, place[large], feature[large]))
+    small = np.flatnonzero(is_small)
+    number = (np.cumsum(hist.place < 0) - 1)[place[small]]
+    if not len(place):
+        return blank(hist.coded.bins, feature, feature, hist.channels.n)
+    found += [
+        _seen_of_rows(lib, hist, number[some], feature[small[some]])
+        for some in pieces(hist.n_listed[number], CELLS_AT_ONCE)
+    ]
+    order = np.concatenate([large, small])
+    return Seen.joined(found).in_order(np.argsort(order))
+
+
+def _seen_of_rows(lib: Library, hist: ArrayHist, number: HostArray, feature: HostArray) -> Seen:
+    """The same of nodes whose rows are listed, given by their numbers among these."""
+    coded, bins = hist.coded, hist.coded.bins
+    row, owner = rows_of(lib, _listed(hist), number)
+    flat, pair = lib.xp.reshape(coded.code, (-1,)), lib.to_host(owner)
+    at = lib.xp.take(lib.from_host(feature.astype(np.int64) * coded.code.shape[1]), owner) + row
+    code = lib.to_host(lib.xp.take(flat, at)).astype(np.int64)
+    most = int(bins.n_codes[feature].max())
+    entry, of_row = np.unique(pair * most + code, return_inverse=True)
+    pair, code = np.divmod(entry, most)
+    sums = np.empty((len(entry), coded.target.channels.n), SUM)
+    for channel, size, cell, weight in _cells(lib, coded, row, lib.from_host(of_row.ravel())):
+        counted = lib.to_host(lib.count(cell, len(entry) * size, weight))
+        sums[:, channel : channel + size] = counted.reshape(len(entry), size)
+    is_known = code < bins.n_values[feature[pair]]
+    n_known = np.bincount(pair[is_known], minlength=len(feature))
+    found = blank(bins, feature, n_known, sums.shape[1])
+    to = spread_out(begins(found.n), n_known)
+    found.code[to], found.cells[to] = code[is_known], sums[is_known]
+    found.cells[(np.cumsum(found.n) - 1)[pair[~is_known]]] = sums[~is_known]
     return found
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gputree.backends.agreed_quantiles import ALMOST
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.rows import CudaRows, ends_of
 from gputree.backends.cuda.sorting import sorted_by
-from gputree.backends.residuals import ALMOST
 from gputree.dtypes import OUTSIDE, Array, HostArray
 from gputree.kernels.cuda import leaves as kernels
 from gputree.kernels.cuda import route

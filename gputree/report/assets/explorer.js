@@ -178,8 +178,7 @@
       return { names: [...data.classes.slice(0, 7), "all others"], colours: [...data.classes.slice(0, 7).map((_, i) => R.classColour(i, n)), "var(--c7)"] };
     }
     function splitBars(node) {
-      const feature = tree.feature[node];
-      const name = schema.names[feature];
+      const { name, categories } = R.columnOf(tree, tree.feature[node]);
       const bars = tree.bars.bars[node];
       const heading = h("h4", {}, `${name} in this node, rows of this report`);
       if (!bars || !bars.count) {
@@ -187,7 +186,6 @@
         return [heading, h("p", { class: "quiet" }, why)];
       }
       const { names, colours } = groups();
-      const categories = schema.categories[feature];
       const arrow = (category) => {
         const start = tree.categoryStart(node);
         const slot = start >= 0 ? tree.categorySlot(start, category) : category <= tree.threshold[node] ? 0 : 1;
@@ -205,7 +203,7 @@
     const result = h("div", { id: "row-result", "aria-live": "polite" });
     function rowPanel() {
       const text = h("textarea", { id: "row-text", spellcheck: "false", "aria-label": "A row as CSV or JSON", placeholder: example() });
-      const used = [...new Set([...tree.feature.filter((each) => each >= 0), ...(tree.surrogates.feature || [])])].sort((a, b) => a - b);
+      const used = [...new Set([...tree.feature.filter((each) => each >= 0), ...tree.combinations.flatMap((each) => each.columns), ...(tree.surrogates.feature || [])])].sort((a, b) => a - b);
       const fields = used.slice(0, MOST_FIELDS).map((column) => [h("label", { for: `cell-${column}`, title: schema.names[column] }, schema.names[column]), cellField(column)]);
       return [
         h("p", { class: "quiet" }, "Paste a row as CSV (with or without names) or JSON, or fill in the columns that this tree tests. An empty cell is a missing value."),

@@ -44,6 +44,7 @@
     return {
       ...raw, n, first, parent, depth, below, surrogateStart,
       threshold: Float64Array.from(raw.threshold, real),
+      combinations: raw.combinations.map((each) => ({ ...each, categories: null })),
       weight: raw.weight === null ? Float64Array.from(raw.rows) : Float64Array.from(raw.weight, Number),
       categoryStart: (node) => (raw.category_start.length ? raw.category_start[node] : -1),
       categorySlot: (start, category) => slotAt(placeOf(start, category)),
@@ -52,6 +53,23 @@
       largest: raw.value.reduce((most, each) => Math.max(most, Math.abs(each)), 0),
       hidden: (node) => (raw.n_hidden.length ? raw.n_hidden[node] : 0),
     };
+  }
+
+  // What a node tests: a column of the table, or a combination of columns, numbered -2, -3, ...
+  function columnOf(tree, feature) {
+    if (feature <= -2) return tree.combinations[-2 - feature];
+    return { name: schema.names[feature], categories: schema.categories[feature], has_missing: schema.has_missing[feature] };
+  }
+  // Added up column by column, as in Python; missing where a value is, or infinities cancel.
+  function combined(combination, row) {
+    let total = 0;
+    for (let at = 0; at < combination.columns.length; at++) {
+      const value = row[combination.columns[at]];
+      if (value === null) return null;
+      const term = value * combination.weights[at];
+      total = at ? total + term : term;
+    }
+    return Number.isNaN(total) ? null : total;
   }
 
   const isLeaf = (tree, node) => tree.n_children[node] === 0;
@@ -100,7 +118,7 @@
   }
 
   function outcome(tree, row, feature, threshold, lowSlot, start) {
-    const value = row[feature];
+    const value = feature <= -2 ? combined(tree.combinations[-2 - feature], row) : row[feature];
     if (value === null) return STAY;
     if (start >= 0) return tree.categorySlot(start, value);
     return value <= threshold ? lowSlot : 1 - lowSlot;
@@ -280,6 +298,6 @@
   }
 
   Object.assign(gputreeReport, {
-    prepared, isLeaf, walk, leave, answer, answerOf, readCell, readRow, parseRow, LEAF, STAY,
+    prepared, columnOf, isLeaf, walk, leave, answer, answerOf, readCell, readRow, parseRow, LEAF, STAY,
   });
 })();

@@ -14,7 +14,7 @@
 
   // The categories of the tested column that go to a child, and whether some are known to no child.
   function categoriesTo(tree, node, slot) {
-    const categories = schema.categories[tree.feature[node]] || [];
+    const categories = R.columnOf(tree, tree.feature[node]).categories || [];
     const start = tree.categoryStart(node);
     const chosen = [];
     let unseen = false;
@@ -29,12 +29,13 @@
   // A branch as parts that can be put together with others of the same column.
   function condition(tree, node, slot) {
     const feature = tree.feature[node];
-    const categories = schema.categories[feature];
+    const column = R.columnOf(tree, feature);
+    const { categories } = column;
     const { chosen, unseen } = categoriesTo(tree, node, slot);
     const takesRest = slot === tree.missing[node] && !tree.nSurrogates(node);
-    const found = { feature, low: -Infinity, high: Infinity, categories: null, only: null };
+    const found = { feature, column, low: -Infinity, high: Infinity, categories: null, only: null };
     found.other = takesRest && unseen;
-    found.missing = takesRest && Boolean(schema.has_missing[feature]);
+    found.missing = takesRest && Boolean(column.has_missing);
     if (tree.threshold[node] === Infinity) found.only = slot === 0 ? "known" : "missing";
     else if (categories === null) {
       if (slot === 0) found.high = tree.threshold[node];
@@ -64,9 +65,9 @@
     return found.categories.length === 1 ? `= ${found.categories[0]}` : branch(tree, node, slot, 3).replace(/^in \{(.*?)\}/, "$1");
   }
 
-  const featureName = (tree, node) => schema.names[tree.feature[node]];
+  const featureName = (tree, node) => R.columnOf(tree, tree.feature[node]).name;
   function question(tree, node) {
-    if (schema.categories[tree.feature[node]] === null && tree.threshold[node] < Infinity) {
+    if (R.columnOf(tree, tree.feature[node]).categories === null && tree.threshold[node] < Infinity) {
       return `${featureName(tree, node)} ≤ ${threshold(tree.threshold[node])}`;
     }
     return featureName(tree, node);
@@ -110,12 +111,12 @@
   }
 
   function clause(found) {
-    const name = schema.names[found.feature];
+    const { name } = found.column;
     const or = found.missing && found.only !== "missing" ? " or missing" : "";
     const other = found.other ? " or another category" : "";
     if (found.only === "missing") return [name, "is missing"];
     if (found.categories) {
-      const all = schema.categories[found.feature];
+      const all = found.column.categories;
       const rest = all.filter((category) => !found.categories.includes(category));
       if (rest.length && rest.length <= 3 && found.categories.length > 4 && !found.other) {
         return [name, `is anything but ${listed(rest)}${or}`];
