@@ -97,7 +97,8 @@ class Oblique(Combining):
             if not place.size:
                 return
             own, values, row = self._rows_of(rows, nodes[place])
-            distance = sums(values, start[place], own.owner) - limit[place][own.owner]
+            with np.errstate(over="ignore", invalid="ignore"):  # at the ends of floats
+                distance = sums(values, start[place], own.owner) - limit[place][own.owner]
             found = beside(own, distance, self.target, row, self.sought)
             trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
             among = Best(best.worth[place], self.sought.term_cost)
