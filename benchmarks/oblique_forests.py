@@ -29,6 +29,7 @@ N_TEST = 50_000
 CONTESTANTS = {  # by name: who, and parameters
     "ours": ("ours", {}),
     "ours, few": ("ours", {"max_projections": 5}),
+    "ours, many": ("ours", {"max_projections": 28, "max_features": 1.0}),
     "ours, columns": ("ours", {"splits": "axis"}),
     "ydf, p^0.5": ("ydf", {"sparse_oblique_num_projections_exponent": 0.5}),
     "ydf, p": ("ydf", {"sparse_oblique_num_projections_exponent": 1.0}),
