@@ -7,7 +7,10 @@ from gputree.boosting.run import BoostRun, counted
 from gputree.data.exact import exact_sum
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.constraints import read_constraints
+from gputree.estimators.oblique import ObliqueTreeRegressor
+from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.growth.combining import Combinations
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
@@ -53,6 +56,29 @@ def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
     )
 
 
+def stem_of(model: "GradientBoosting") -> TreeEstimator:
+    """The estimator that every tree is one of."""
+    shared = {
+        name: getattr(model, name)
+        for name in (
+            *("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf"),
+            *("min_impurity_decrease", "max_features", "unknown_category"),
+            *("min_samples_category", "categorical_features", "max_bins"),
+            *("histogram_budget", "device", "backend", "n_jobs"),
+        )
+    }
+    if not parameters.are_oblique(model):
+        return DecisionTreeRegressor(missing=model.missing, random_state=0, **shared)
+    return ObliqueTreeRegressor(
+        directions=model.directions,
+        max_projections=model.max_projections,
+        projection_density=model.projection_density,
+        term_cost=0.0,
+        random_state=0,
+        **shared,
+    )
+
+
 def check_splits(model: "GradientBoosting") -> None:
     """Refuse what does not go with nodes that test several columns."""
     if not parameters.are_oblique(model):
@@ -61,6 +87,10 @@ def check_splits(model: "GradientBoosting") -> None:
         raise ValueError(
             f"directions={model.directions!r} are fitted to a target, and the rounds of gradient "
             "boosting have gradients; use directions='sparse'"
+        )
+    if getattr(model, "multi_strategy", "") == "one_tree":
+        raise ValueError(
+            "splits='oblique' has a tree for each output; use multi_strategy='one_output_per_tree'"
         )
     for name, needed in (("interaction_cst", None), ("colsample_bytree", 1.0)):
         value = getattr(model, name)
@@ -101,7 +131,7 @@ def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None
     found = read_constraints(ways, groups, dataset, type(model).__name__)
     if found is None or not found.monotone.any():
         return found
-    if run.trees_a_step > 1:
+    if model._n_outputs(run.learned) > 1:
         raise ValueError(
             "monotonic constraints are not supported for multiclass classification: "
             "probabilities of several classes cannot all rise; use two classes"

@@ -68,7 +68,7 @@ class Oblique(Combining):
     def _seek(self, rows: Rows, draft: Draft, nodes: HostArray, search: Search) -> None:
         own, values, row = self._rows_of(rows, nodes)
         trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
-        best = Best(draft.score[nodes].copy(), self.sought.term_cost)
+        best = Best(draft.score[nodes].copy(), self.sought.term_cost, len(values))
         found = candidates(own, self.target, row, self.sought)
         trial.compare(found, best, self.budget)
         self._refit(rows, draft, nodes, search, best)
@@ -101,7 +101,7 @@ class Oblique(Combining):
                 distance = sums(values, start[place], own.owner) - limit[place][own.owner]
             found = beside(own, distance, self.target, row, self.sought)
             trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
-            among = Best(best.worth[place], self.sought.term_cost)
+            among = Best(best.worth[place], self.sought.term_cost, len(values))
             trial.compare(found, among, self.budget)
             best.worth[place] = among.worth
             for at, each in among.found.items():

@@ -37,6 +37,10 @@ class ArrayRows:
     n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided
 
     @property
+    def bins(self) -> Bins:
+        return self.coded.bins
+
+    @property
     def target(self) -> Target:
         """What every row adds to sums, on the host."""
         own = self.coded
