@@ -3,6 +3,8 @@
 python benchmarks/oblique.py                           # generated problems, rotated
 python benchmarks/oblique.py --data folder --tables iris,wine
 
+For forests beside those of YDF and treeple see benchmarks/oblique_forests.py.
+
 All trees are pruned in the same way, pessimistically by default. Behind ± is the standard error of
 the mean of paired differences, corrected for folds that share rows to train on (Nadeau and Bengio
 2003); a difference is marked where it is outside of 95% by Student's t.

@@ -110,7 +110,7 @@ class Walked:
 
 def walk_table(backend: Backend, tree: Tree, table: Table, missing: str) -> Walked:
     """Where the rows of a table end."""
-    if tree.directions is not None:
+    if tree.directions is not None and not backend.projects:
         return Walked(_by_directions(backend, tree, table))
     node = backend.apply(stopping(tree), table)
     stopped = np.flatnonzero(~tree.is_leaf[node])
@@ -175,13 +175,18 @@ def sum_leaves(
     `missing` is what the trees do with missing values, as at their fit.
     """
     begin = np.zeros(stack.n_outputs) if start is None else np.asarray(start, np.float64)
-    if not stack.may_stop:
+    if _walks_together(backend, stack):
         return backend.sum_leaves(stack, table, begin)
     total = np.tile(begin, (table.n_rows, 1))
     for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
         own = walk_table(backend, tree, table, missing).values(stack.values_of(number))
         total[:, first : first + stack.width] += own
     return total
+
+
+def _walks_together(backend: Backend, stack: Stack) -> bool:
+    """Whether the backend walks all trees of a stack by itself."""
+    return not stack.may_stop and (backend.projects or not stack.combines)
 
 
 def answer_of_sums(
@@ -219,7 +224,7 @@ def answer_there(
     if not backend.answers_there or not (label is None or _is_of_floats(label)):
         return None
     own = stack()
-    if own.may_stop:
+    if own.may_stop or own.combines:
         return None
     begin = np.broadcast_to(np.asarray(start, np.float64), own.n_outputs)
     return backend.answer(own, table, begin, divisor, label, link)
@@ -245,7 +250,7 @@ def leaves_of(
     backend: Backend, stack: Stack, table: Table, missing: str = "direction"
 ) -> HostArray:
     """The leaf of each row in each tree, (rows, trees); the one that has most of a divided row."""
-    if not stack.may_stop:
+    if _walks_together(backend, stack):
         return backend.leaves_of(stack, table)
     leaf = np.empty((table.n_rows, stack.n_trees), np.int32)
     for number, tree in enumerate(stack.trees):

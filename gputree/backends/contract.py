@@ -52,6 +52,8 @@ from gputree.backends.searches import NO_SPLIT as NO_SPLIT
 from gputree.backends.searches import CategoryRates as CategoryRates
 from gputree.backends.searches import CategoryRules as CategoryRules
 from gputree.backends.searches import CategorySplits as CategorySplits
+from gputree.backends.searches import Projections as Projections
+from gputree.backends.searches import ProjectionSplits as ProjectionSplits
 from gputree.backends.searches import Rates as Rates
 from gputree.backends.searches import Search as Search
 from gputree.backends.searches import Splits as Splits
@@ -193,6 +195,7 @@ class Backend(Core, Staying, Dividing, Sampling, Protocol):
     grows_whole: bool  # whether `grow_whole` is worth asking
     boosts: bool  # whether `boost` is
     answers_there: bool  # whether `answer` is
+    projects: bool  # whether `grow_whole` knows random projections, and predictions combinations
     counts_freely: bool  # whether it costs nothing to ask how many rows nodes have
     measures_there: bool  # whether `apart` is
     # Whether trees that can share a frontier are grown sooner so than each by itself.
@@ -347,6 +350,21 @@ class Backend(Core, Staying, Dividing, Sampling, Protocol):
     def rate(self, hist: Hist, search: Search) -> Rates:
         """The best threshold of every ordered feature of every node, as if rows whose value is
         missing were not there; ties go to the lower code.
+        """
+        ...
+
+    def best_projections(
+        self,
+        rows: Rows,
+        nodes: HostArray,
+        key: HostArray,
+        projections: Projections,
+        search: Search,
+        score: HostArray,
+    ) -> ProjectionSplits:
+        """The best split of each node by random projections, where it is worth more than `score`.
+
+        Node i draws by key[i]. See `backends.projections`: draws, sums, steps, and which one wins.
         """
         ...
 

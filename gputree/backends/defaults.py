@@ -36,6 +36,8 @@ from gputree.backends.contract import (
     Marks,
     Moves,
     Other,
+    Projections,
+    ProjectionSplits,
     Rates,
     RawScores,
     Residuals,
@@ -52,6 +54,7 @@ from gputree.backends.detours import slots_by_detours
 from gputree.backends.host_walk import host_walker
 from gputree.backends.lots import Lots
 from gputree.backends.parts import HostParts, Parts, divide_parts
+from gputree.backends.projections import best_projections
 from gputree.backends.residuals import HostResiduals
 from gputree.backends.samples import Samples
 from gputree.backends.seen import CELLS_AT_ONCE, Seen, seen_of_cells
@@ -71,6 +74,7 @@ from gputree.data.target import (
     has_weight,
     joined_target,
     parts_of,
+    weight_target,
 )
 from gputree.dtypes import MISSING_CATEGORY, OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.kernels.losses import Link, Loss
@@ -85,7 +89,7 @@ _NUMPY = NumpyLibrary(np)
 class Defaults(Core):
     """The verbs that follow from the core."""
 
-    grows_whole = boosts = answers_there = measures_there = False
+    grows_whole = boosts = answers_there = measures_there = projects = False
     shares_frontiers = counts_freely = True
     is_starting = can_go_over = False
     notes: tuple[str, ...] = ()
@@ -209,6 +213,17 @@ class Defaults(Core):
     def _array_search(self, hist: Hist, search: Search) -> ArraySearch:
         return ArraySearch(self._lib, self._formulas, hist.bins, hist.channels, search)
 
+    def best_projections(
+        self,
+        rows: Rows,
+        nodes: HostArray,
+        key: HostArray,
+        projections: Projections,
+        search: Search,
+        score: HostArray,
+    ) -> ProjectionSplits:
+        return best_projections(self, rows, nodes, key, projections, search, score)
+
     def rate_categories(
         self,
         hist: Hist,
@@ -324,10 +339,7 @@ class Defaults(Core):
         moves: Iterable[Moves],
         step: HostArray,
     ) -> None:
-        channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
-        weight = (~takes_part).astype(SUM)
-        target = Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
-        rows = self.begin(data, bins, target)
+        rows = self.begin(data, bins, weight_target((~takes_part).astype(SUM)))
         for own in moves:
             rows = self.route(rows, own)
         self.renew(raw_scores, output, rows, step)

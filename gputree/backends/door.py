@@ -72,7 +72,20 @@ def _needs(tree: Tree) -> Needs:
     is_right &= ~inner | ((tree.feature >= 0) & ((missing < n) | (missing == STAY)))
     if not is_right.all():
         raise ValueError(f"node {int(is_right.argmin())} of a tree leads out of the tree")
-    return Needs(int(tree.feature.max(initial=-1)) + 1, _most_categories(tree, inner))
+    return Needs(_n_columns(tree), _most_categories(tree, inner))
+
+
+def _n_columns(tree: Tree) -> int:
+    """How many columns a table has at least."""
+    directions, most = tree.directions, int(tree.feature.max(initial=-1)) + 1
+    if directions is None or most <= directions.n_columns:
+        return most
+    n_terms, column = directions.n_terms.astype(np.int64), directions.column
+    is_right = most <= directions.n_columns + len(directions)
+    is_right &= len(column) == len(directions.weight) == int(n_terms.sum())
+    if not (is_right and (n_terms >= 1).all() and column.min() >= 0):
+        raise ValueError("the combinations of a tree are not those that its nodes test")
+    return int(max(tree.read.max(), column.max())) + 1
 
 
 def _most_categories(tree: Tree, inner: HostArray) -> dict[int, int]:

@@ -1,11 +1,11 @@
 """What the contract says of the search for splits: what is asked for, and what was found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from gputree.dtypes import HostArray
+from gputree.dtypes import SLOT, SUM, HostArray
 from gputree.kernels.criteria import Criterion
 
 NO_SPLIT = -np.inf  # score of a node without an admissible split
@@ -31,6 +31,55 @@ class CategoryRules:
     min_category: int = 1
 
 
+@dataclass(frozen=True, eq=False)
+class Projections:
+    """What nodes draw projections from, and how many."""
+
+    values: HostArray  # (columns, rows) of the table, NaN where missing
+    column: HostArray  # (columns,) their numbers in the table
+    power: HostArray  # (columns,) a power of two, near to one over the spread of the column
+    at_most: HostArray  # at_most[i] is the chance of at most i + 2 terms; one more has the rest
+    n_tried: int  # by each node
+    term_cost: float  # a split of k terms is worth its score over 1 + (k - 1) * term_cost
+    is_random: bool = False  # one threshold of each is drawn
+
+    @property
+    def most_terms(self) -> int:
+        """The most columns of one projection."""
+        return len(self.at_most) + 2
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionSplits:
+    """The best split of each node by one of its projections; (nodes,) each, but for the last."""
+
+    score: HostArray  # NO_SPLIT where none is worth more than what the node had
+    threshold: HostArray  # values up to it go to child 0
+    missing_slot: HostArray
+    left: HostArray  # (nodes, channels) sums of child 0
+    n_terms: HostArray  # 0 where there is none
+    column: HostArray  # (nodes, terms) places in `Projections.column`, ascending
+    weight: HostArray  # (nodes, terms) the first is 1; 0 behind the last term
+
+    @classmethod
+    def none(cls, n_nodes: int, n_channels: int, most_terms: int) -> "ProjectionSplits":
+        """No split in any node."""
+        return cls(
+            np.full(n_nodes, NO_SPLIT),
+            np.full(n_nodes, np.nan),
+            np.zeros(n_nodes, SLOT),
+            np.zeros((n_nodes, n_channels), SUM),
+            np.zeros(n_nodes, np.int64),
+            np.zeros((n_nodes, most_terms), np.int64),
+            np.zeros((n_nodes, most_terms)),
+        )
+
+    def put(self, at: HostArray, other: "ProjectionSplits") -> None:
+        """Write the splits of some nodes to their places."""
+        for field in fields(self):
+            getattr(self, field.name)[at] = getattr(other, field.name)[at]
+
+
 @dataclass(frozen=True)
 class Search:
     """What a split must satisfy, and which features each node may use."""
@@ -49,6 +98,8 @@ class Search:
     # For `grow_whole`: how nominal features are split, each time with which ones, (features,).
     categories: Sequence[tuple[CategoryRules, HostArray]] = ()
     is_random: bool = False  # for `grow_whole`: one split of each feature is drawn
+    # For `grow_whole`: random combinations of columns that nodes try as well.
+    projections: Projections | None = None
 
     def of_nodes(self, some: HostArray | slice) -> "Search":
         """The search in some of the nodes."""

@@ -10,6 +10,7 @@ from gputree.data.bins import Bins
 from gputree.dtypes import HostArray
 from gputree.formulas import penalty
 from gputree.kernels.losses import Loss
+from gputree.runs import begins, spread_out
 
 if TYPE_CHECKING:
     from gputree.backends.contract import CategoryRules
@@ -60,6 +61,26 @@ class CategoryLists:
     slot: HostArray  # (codes,)
 
 
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """The combinations of columns that nodes test."""
+
+    node: HostArray  # (combinations,)
+    n_terms: HostArray  # (combinations,)
+    column: HostArray  # (terms, combination by combination) ascending in each
+    weight: HostArray  # (terms,)
+
+    def of(self, nodes: HostArray, n_nodes: int) -> tuple[HostArray, "Combined"]:
+        """Which of some nodes, of `n_nodes` in all, test combinations, and these in their order."""
+        number = np.full(n_nodes, -1)
+        number[self.node] = np.arange(len(self.node))
+        at = np.flatnonzero(number[nodes] >= 0)
+        own = number[nodes[at]]
+        n = self.n_terms[own]
+        term = spread_out(begins(self.n_terms)[own], n)
+        return at, Combined(nodes[at], n, self.column[term], self.weight[term])
+
+
 @dataclass(frozen=True)
 class Whole:
     """A tree that a backend has grown by itself; (nodes,) each, children side by side.
@@ -82,6 +103,7 @@ class Whole:
     heuristic: frozenset[int] = frozenset()  # features where a better subset may have been missed
     threshold: HostArray | None = None  # where drawn; NaN, or None for all: midway between codes
     n_roots: int = 1
+    combined: Combined | None = None  # where nodes may test combinations of columns
 
 
 class FeatureCategories(NamedTuple):

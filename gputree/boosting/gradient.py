@@ -124,6 +124,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         round. If the loss is a function, a line shows the progress.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
+    splits, directions, max_projections, projection_density
+        As in `RandomForestClassifier`, for directions='sparse', on the CPU, without
+        `interaction_cst` and `colsample_bytree`.
 
     Attributes
     ----------
@@ -204,6 +207,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         device: str = "auto",
         backend: str | None = None,
         n_jobs: int | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 

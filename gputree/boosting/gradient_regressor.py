@@ -76,6 +76,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         The treatment of categories that were not in training, as in `DecisionTreeRegressor`.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeRegressor`.
+    splits, directions, max_projections, projection_density
+        As in `GradientBoostingClassifier`.
 
     Attributes
     ----------
@@ -143,6 +145,10 @@ oob_score_, fit_report_
         device: str = "auto",
         backend: str | None = None,
         n_jobs: int | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 

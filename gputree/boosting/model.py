@@ -14,7 +14,7 @@ from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
 from gputree.boosting.own_loss import OwnLoss, refuse_forgotten
-from gputree.boosting.recipe import recipe_of
+from gputree.boosting.recipe import check_splits, recipe_of, stem_of
 from gputree.boosting.rounds import Objective, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, ranks
 from gputree.boosting.stopping import Stopping, check_other_rows
@@ -36,12 +36,11 @@ from gputree.errors import ModelFileError
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, checked
 from gputree.estimators.model_file import read_outputs
-from gputree.estimators.trees import DecisionTreeRegressor
 from gputree.export.plan import Plan
 from gputree.fit.dataset import read_dataset
 from gputree.fit.fit import Fit
 from gputree.kernels.losses import Link, Loss
-from gputree.prediction import answer_there, sum_leaves
+from gputree.prediction import answer_there, sum_leaves, walk_table
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
@@ -81,6 +80,10 @@ class GradientBoosting(Recursion, Stopping):
     device: str
     backend: str | None
     n_jobs: int | None
+    splits: str
+    directions: str
+    max_projections: int | None
+    projection_density: float
     _start: HostArray
 
     @with_callbacks
@@ -275,7 +278,9 @@ class GradientBoosting(Recursion, Stopping):
         n = self._trees_a_round()
         for first in range(0, len(self._members), n):
             trees = [member.tree for member in self._members[first : first + n]]
-            add_values(raw, trees, lambda tree: backend.apply(tree, table))
+            add_values(
+                raw, trees, lambda tree: walk_table(backend, tree, table, self.missing_).node
+            )
             yield raw.copy()
 
     def _columns(self) -> list[int]:
@@ -328,24 +333,7 @@ class GradientBoosting(Recursion, Stopping):
     # Steps of a fit.
 
     def _new_stem(self) -> TreeEstimator:
-        return DecisionTreeRegressor(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            min_impurity_decrease=self.min_impurity_decrease,
-            max_features=self.max_features,
-            missing=self.missing,
-            unknown_category=self.unknown_category,
-            min_samples_category=self.min_samples_category,
-            categorical_features=self.categorical_features,
-            max_bins=self.max_bins,
-            histogram_budget=self.histogram_budget,
-            random_state=0,
-            device=self.device,
-            backend=self.backend,
-            n_jobs=self.n_jobs,
-        )
+        return stem_of(self)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -367,6 +355,7 @@ class GradientBoosting(Recursion, Stopping):
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
         unknown = parameters.WAYS["unknown_category"]
         parameters.one_of("unknown_category", self.unknown_category, dict.fromkeys(unknown))
+        check_splits(self)
         if not callable(self.loss):
             refuse_forgotten(self.loss)
             parameters.one_of("loss", self.loss, self.LOSSES)
@@ -422,6 +411,9 @@ class GradientBoosting(Recursion, Stopping):
             inside,
             None if order is None else ranks(order, len(y)),
             dataset.comm,
+            lambda tree: np.concatenate(
+                [walk_table(backend, tree, part, "direction").node for part in dataset.parts()]
+            ),
         )
         watch, look = self._watch(run, rounds, is_held_out, order)
         run.watch = watch

@@ -7,7 +7,11 @@ from gputree.boosting.run import BoostRun, counted
 from gputree.data.exact import exact_sum
 from gputree.dtypes import HostArray
 from gputree.estimators import parameters
+from gputree.estimators.base import TreeEstimator
 from gputree.estimators.constraints import read_constraints
+from gputree.estimators.oblique import ObliqueTreeRegressor
+from gputree.estimators.trees import DecisionTreeRegressor
+from gputree.growth.combining import Combinations
 from gputree.growth.constraints import Constraints
 from gputree.growth.finish import Finish
 
@@ -44,11 +48,57 @@ def recipe_of(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
         column_share=float(model.colsample_bytree),
         n_drawn=parameters.n_drawn(model.max_features, n_features),
         constraints=_constraints(model, run),
+        combinations=_combinations(model, run),
         seed=run.seed,
         missing=model.missing,
         budget=run.fit.budget,
         finish=Finish(None, missing=model.missing, is_by_codes=True),
     )
+
+
+def stem_of(model: "GradientBoosting") -> TreeEstimator:
+    """The estimator that every tree is one of."""
+    shared = {
+        name: getattr(model, name)
+        for name in (
+            *("max_depth", "max_leaf_nodes", "min_samples_split", "min_samples_leaf"),
+            *("min_impurity_decrease", "max_features", "unknown_category"),
+            *("min_samples_category", "categorical_features", "max_bins"),
+            *("histogram_budget", "device", "backend", "n_jobs"),
+        )
+    }
+    if not parameters.are_oblique(model):
+        return DecisionTreeRegressor(missing=model.missing, random_state=0, **shared)
+    return ObliqueTreeRegressor(
+        directions=model.directions,
+        max_projections=model.max_projections,
+        projection_density=model.projection_density,
+        term_cost=0.0,
+        random_state=0,
+        **shared,
+    )
+
+
+def check_splits(model: "GradientBoosting") -> None:
+    """Refuse what does not go with nodes that test several columns."""
+    if not parameters.are_oblique(model):
+        return
+    if model.directions != "sparse":
+        raise ValueError(
+            f"directions={model.directions!r} are fitted to a target, and the rounds of gradient "
+            "boosting have gradients; use directions='sparse'"
+        )
+    if getattr(model, "multi_strategy", "") == "one_tree":
+        raise ValueError(
+            "splits='oblique' has a tree for each output; use multi_strategy='one_output_per_tree'"
+        )
+    for name, needed in (("interaction_cst", None), ("colsample_bytree", 1.0)):
+        value = getattr(model, name)
+        if value != needed:
+            raise ValueError(
+                f"{name}={value!r} says which columns a tree may test, and splits='oblique' draws "
+                f"from all of them; use {name}={needed!r}, or splits='axis'"
+            )
 
 
 def _min_gain(model: "GradientBoosting", run: BoostRun, inside: HostArray | None) -> float:
@@ -60,6 +110,18 @@ def _min_gain(model: "GradientBoosting", run: BoostRun, inside: HostArray | None
     # The order of the rows must not change a sum of floats.
     total = exact_sum(weight if inside is None else weight[inside], run.fit.dataset.comm)
     return max(least, float(model.min_impurity_decrease) * total * float(model.subsample))
+
+
+def _combinations(model: "GradientBoosting", run: BoostRun) -> Combinations | None:
+    """The combinations of columns that nodes may test; None where they test one column."""
+    if not run.stem.combines_columns:
+        return None
+    if not run.fit.backend.device.startswith("cpu"):
+        raise ValueError(
+            f"splits='oblique' of {type(model).__name__} is for the CPU, and this fit is on "
+            f"{run.fit.backend.device!r}; set device='cpu', or splits='axis'"
+        )
+    return run.stem._combinations(run.fit.dataset)
 
 
 def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None:

@@ -24,10 +24,12 @@ from gputree.boosting.losses import Refine
 from gputree.comm import ALONE, Comm
 from gputree.data.bins import Bins
 from gputree.data.gradients import MOST_RIDGE, MOST_WEIGHT, Given, Gradients
+from gputree.data.target import weight_target
 from gputree.dtypes import SUM, HostArray
 from gputree.formulas import LOSSES
 from gputree.growth.builder import Grown, Start
 from gputree.growth.choose_loop import grow_rooted
+from gputree.growth.combining import Combinations
 from gputree.growth.constraints import Constraints
 from gputree.growth.draft import TreeLayout
 from gputree.growth.finish import Finish, finish_steps, said_weight
@@ -70,6 +72,7 @@ class Recipe:
     column_share: float = 1.0
     n_drawn: int | None = None  # columns tried at each node
     constraints: Constraints | None = None
+    combinations: Combinations | None = None  # of columns that nodes may test, too
     seed: int = 0
     missing: str = "direction"
     subset_method: str = "auto"
@@ -94,15 +97,17 @@ class Rounds:
         inside: HostArray | None = None,
         rank: HostArray | None = None,
         comm: Comm = ALONE,
+        walk: Callable[[Tree], HostArray] | None = None,
     ) -> None:
         """`start` has the predictions to begin with, (outputs, rows).
 
         Trees see only the rows `inside`; the others are predicted all the same. Rows are drawn by
-        their `rank`, or by their number.
+        their `rank`, or by their number. `walk` finds the leaves of all rows by their values, for
+        trees whose nodes test combinations of columns.
         """
         self.backend, self.data, self.bins = backend, data, bins
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
-        self.n_outputs = len(start)
+        self.n_outputs, self.walk = len(start), walk
         self.lots = Lots(len(y), inside, rank, weight, comm)
         self.peak_bytes = 0
         self.raw_scores: RawScores = None
@@ -135,6 +140,7 @@ class Rounds:
         """The trees of some rounds by the backend alone; None where it has no way to."""
         recipe, loss, n_features = self.recipe, self.loss, len(self.bins.features)
         is_plain = self.refine is None and recipe.constraints is None
+        is_plain &= recipe.combinations is None
         is_plain &= recipe.subset_method == "auto"
         # Whoever has two leaves of so many rows has enough to split.
         is_plain &= recipe.min_rows_split <= max(2, 2 * recipe.min_rows_leaf)
@@ -202,10 +208,21 @@ class Rounds:
         # A loss of several outputs looks at all predictions, so none moves before the last tree.
         for output, (grown, by_node) in enumerate(steps):
             backend.renew(self.raw_scores, output, grown.rows, by_node)
-            if takes_part is not None:  # the others move on all the same
+            if takes_part is not None and self.recipe.combinations is not None:
+                self._pass_on(output, trees[output], takes_part)
+            elif takes_part is not None:  # the others move on all the same
                 moves, table = grown.draft.moves(grown.layout), (self.data, self.bins)
                 backend.pass_on(self.raw_scores, output, *table, takes_part, moves, by_node)
         return trees
+
+    def _pass_on(self, output: int, tree: Tree, takes_part: Marks) -> None:
+        """Have the rows that take no part move on by a tree that is walked by values."""
+        assert self.walk is not None
+        row = np.flatnonzero(~takes_part)
+        target = weight_target((~takes_part).astype(SUM))
+        rows = self.backend.begin(self.data, self.bins, target)
+        rows = self.backend.disperse(rows, np.zeros(1, np.int64), row, self.walk(tree)[row])
+        self.backend.renew(self.raw_scores, output, rows, tree.value[:, 0])
 
     def sample(self, number: int) -> HostArray | None:
         """The rows that a round sees, on the host; None for all."""
@@ -269,6 +286,7 @@ class Rounds:
             most_whole=recipe.most_whole,
             columns=None if columns is None else columns[0],
             constraints=recipe.constraints,
+            combinations=recipe.combinations,
         )
 
     def _columns(self, keys: HostArray) -> HostArray | None:

@@ -89,5 +89,5 @@ def gained(trees: Sequence[Tree], n_features: int) -> HostArray:
     for tree in trees:
         inner = ~tree.is_leaf
         own = (np.ldexp(tree.weight, -heaviest) * np.ldexp(tree.gain, -most))[inner]
-        total += np.bincount(tree.feature[inner], own, minlength=n_features)
+        total += tree.by_column(own, n_features)
     return total

@@ -59,6 +59,8 @@ def _of_forest(forest: Averaging) -> str:
 
 def _of_boosting(model: GradientBoosting) -> str:
     loss = model.loss
+    if model.splits != "axis":
+        return _of_tree(model._new_stem())
     if callable(loss):
         return "a function for a loss may look at all rows, which are spread here; name a loss"
     if model.multi_strategy != "one_output_per_tree":

@@ -289,6 +289,12 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
     return replace(first, weight=weight, label=label, point=point, value=value)
 
 
+def weight_target(weight: HostArray) -> Target:
+    """Rows of such whole weights, of which nothing else is known."""
+    channels = Channels(n_scored=1, is_classes=False, counts_rows=True)
+    return Target(channels, weight, None, None, np.zeros((1, len(weight)), SUM))
+
+
 def has_weight(target: Target) -> HostArray:
     """Which rows are in the tree."""
     if target.weight is None:

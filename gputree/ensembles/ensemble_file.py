@@ -41,6 +41,8 @@ def restore(ensemble: "Ensemble", header: dict[str, Any], arrays: dict[str, Any]
     members = _members(arrays, schema)
     if members[0].columns is not None and not ensemble.HAS_COLUMNS:
         raise ModelFileError("the trees have columns of their own, and trees of their kind do not")
+    if any((each.tree.directions is not None) != stem.combines_columns for each in members):
+        raise ModelFileError("the trees are not of the kind that the file tells")
     _fit_stem(stem, header, members)
     ensemble._take_from(stem)
     ensemble._restore_target(header)

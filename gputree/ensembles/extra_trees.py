@@ -33,6 +33,8 @@ class ExtraTreesClassifier(ForestClassifier):
         As in `RandomForestClassifier`; a drawn split that violates a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestClassifier`.
+    splits, directions, max_projections, projection_density
+        As in `RandomForestClassifier`; one threshold of each random sum is drawn.
 
     Attributes
     ----------
@@ -88,6 +90,10 @@ feature_names_in_, missing_, backend_, device_
         histogram_budget: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 
@@ -113,6 +119,8 @@ class ExtraTreesRegressor(ForestRegressor):
         As in `RandomForestRegressor`; a drawn split that violates a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestRegressor`.
+    splits, directions, max_projections, projection_density
+        As in `ExtraTreesClassifier`.
 
     Attributes
     ----------
@@ -163,6 +171,10 @@ device_
         device: str = "auto",
         backend: str | None = None,
         keep_targets: bool = False,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.warn_of_old_name(criterion)
         parameters.keep(self, locals())

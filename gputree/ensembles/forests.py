@@ -13,6 +13,11 @@ from gputree.ensembles.quantiles import LeafTargets
 from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator, like
 from gputree.estimators.growing import Growing
+from gputree.estimators.oblique import (
+    ObliqueTree,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.kernels.criteria import Criterion
 
@@ -23,7 +28,9 @@ class Forest(Averaging):
     """Trees with the parameters of the forest."""
 
     TREE: ClassVar[type[TreeEstimator]]
+    OBLIQUE_TREE: ClassVar[type[ObliqueTree]]
     SPLITTER: ClassVar[str] = "best"
+    splits: str
 
     @property
     def estimator(self) -> TreeEstimator:
@@ -31,10 +38,14 @@ class Forest(Averaging):
         return self._new_stem()
 
     def _new_stem(self) -> TreeEstimator:
-        stem = self.TREE()
+        is_oblique = parameters.are_oblique(self)
+        stem = self.OBLIQUE_TREE() if is_oblique else self.TREE()
         own = self.get_params(deep=False)
         shared = set(own) & set(stem.get_params(deep=False)) - {"random_state", "class_weight"}
         stem.set_params(**{name: own[name] for name in shared})
+        if is_oblique:
+            # Trees are many and large, and nobody reads them.
+            stem.set_params(term_cost=0.0)
         return stem.set_params(splitter=self.SPLITTER, random_state=0)
 
 
@@ -42,6 +53,7 @@ class ForestClassifier(AveragingClassifier, Forest):
     """Forests for classes."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeClassifier
+    OBLIQUE_TREE: ClassVar[type[ObliqueTree]] = ObliqueTreeClassifier
     CRITERIA: ClassVar[dict[str, Criterion]] = DecisionTreeClassifier.CRITERIA
     class_weight: Any
 
@@ -68,6 +80,7 @@ class ForestRegressor(AveragingRegressor, Forest):
     """Forests for numbers."""
 
     TREE: ClassVar[type[TreeEstimator]] = DecisionTreeRegressor
+    OBLIQUE_TREE: ClassVar[type[ObliqueTree]] = ObliqueTreeRegressor
     CRITERIA: ClassVar[dict[str, Criterion]] = DecisionTreeRegressor.CRITERIA
     keep_targets: bool
     _targets: LeafTargets | None
@@ -166,6 +179,17 @@ class RandomForestClassifier(ForestClassifier):
         As in `DecisionTreeClassifier`.
     max_surrogates, unknown_category, histogram_budget, device, backend
         As in `DecisionTreeClassifier`.
+    splits : {'axis', 'oblique'}, default='axis'
+        What nodes test: a column, or with 'oblique' also weighted sums of columns, as in
+        `ObliqueTreeClassifier`. For missing='direction', nominal='subset' and no constraints.
+    directions : {'sparse', 'lda', 'logistic', 'cart-lc'}, default='sparse'
+        Where weighted sums come from, as in `ObliqueTreeClassifier`; 'sparse' ones are random and
+        quick. For splits='oblique', as are the next two.
+    max_projections : int or None, default=None
+        How many random sums a node tries beside its columns; None: four times as many as
+        `max_features` says, but no more than there are columns.
+    projection_density : float, default=3.0
+        How many columns a random sum has on average, two at least.
 
     Attributes
     ----------
@@ -236,6 +260,10 @@ class RandomForestClassifier(ForestClassifier):
         histogram_budget: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.keep(self, locals())
 
@@ -266,6 +294,8 @@ class RandomForestRegressor(ForestRegressor):
     keep_targets : bool, default=False
         Whether to keep the training targets of every leaf for `predict_quantile`, with four bytes
         per row and tree.
+    splits, directions, max_projections, projection_density
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
@@ -322,6 +352,10 @@ fit_report_, n_features_in_, feature_names_in_, missing_, backend_, device_
         device: str = "auto",
         backend: str | None = None,
         keep_targets: bool = False,
+        splits: str = "axis",
+        directions: str = "sparse",
+        max_projections: int | None = None,
+        projection_density: float = 3.0,
     ) -> None:
         parameters.warn_of_old_name(criterion)
         parameters.keep(self, locals())

@@ -48,7 +48,7 @@ def permutation_importances(
 def _used(member: Member) -> list[int]:
     """The columns of the table that a tree tests; others cannot matter."""
     tree = member.tree
-    own = np.union1d(tree.feature[~tree.is_leaf], tree.surrogate_feature)
+    own = np.union1d(tree.read, tree.surrogate_feature)
     return np.unique(own if member.columns is None else member.columns[own]).tolist()
 
 

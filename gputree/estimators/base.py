@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import array_api_compat
 import numpy as np
@@ -45,6 +45,9 @@ from gputree.tree.paths import path_matrix
 from gputree.tree.stack import Stack
 from gputree.tree.tree import Tree
 from gputree.tree.walk import Ends
+
+if TYPE_CHECKING:
+    from gputree.growth.combining import Combinations
 
 MOST_EXACT = 20  # categories: half a million subsets
 MOST_BRANCHES = STAY - 1  # one more for categories that a node has not seen
@@ -193,6 +196,10 @@ class TreeEstimator(Partitioned, Explainable, Exportable, Prunable, Readable, Re
     ) -> Grown:
         """A tree on the rows that have a weight in the target."""
         return grow_tree(backend, dataset.data, dataset.bins, target, rules, budget)
+
+    def _combinations(self, dataset: Dataset) -> "Combinations | None":
+        """The combinations of columns that nodes may test; None where they test one column."""
+        return None
 
     def _leaf_values(self) -> HostArray:
         """What is predicted at each node, (nodes, outputs)."""

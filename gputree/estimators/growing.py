@@ -20,6 +20,7 @@ from gputree.tree.tree import Tree
 
 if TYPE_CHECKING:
     from gputree.estimators.base import TreeEstimator
+    from gputree.growth.combining import Combinations
 
 
 Finished: TypeAlias = tuple[Tree, int, set[int]]  # the bytes it held, and divided by a heuristic
@@ -47,6 +48,7 @@ class Growing(Fit):
         self.target, self.learned = estimator._target(*answers)
         estimator._check_table(dataset)
         self.rules = estimator._rules(self._criterion, self.target, dataset, self._y)
+        self._combinations: Combinations | None = None  # made for the first tree
         super().__init__(dataset, budget)
 
     @property
@@ -68,7 +70,7 @@ class Growing(Fit):
     def on(self, dataset: Dataset) -> Self:
         """The same fit on other columns of its rows."""
         other = copy.copy(self)
-        other.dataset, other.heuristic = dataset, set()
+        other.dataset, other.heuristic, other._combinations = dataset, set(), None
         other.rules = self._estimator._rules(self._criterion, self.target, dataset, self._y)
         return other
 
@@ -102,7 +104,10 @@ class Growing(Fit):
         rules = self.rules
         if target is not self.target:  # shares of the weight are of another total
             rules = self._estimator._rules(self._criterion, target, self.dataset, self._y)
-        return replace(rules, seed=self.rules.seed if seed is None else seed)
+        if self._combinations is None and self._estimator.combines_columns:
+            self._combinations = self._estimator._combinations(self.dataset)
+        seed = self.rules.seed if seed is None else seed
+        return replace(rules, seed=seed, combinations=self._combinations)
 
     def _finished(
         self, targets: Sequence[Target], all_rules: Sequence[Rules], number: int, grown: Grown

@@ -15,10 +15,10 @@ from gputree.estimators import parameters
 from gputree.estimators.base import TreeEstimator
 from gputree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from gputree.fit.dataset import Dataset
-from gputree.growth.builder import Grown, Start, grow_from
+from gputree.growth.combining import Combinations, Combining
 from gputree.growth.directions import Sought
 from gputree.growth.oblique import Oblique
-from gputree.growth.rules import Rules
+from gputree.growth.projecting import Projecting, projections_of
 from gputree.kernels.criteria import FOR_CLASSES, Criterion
 from gputree.pruning.error_based import ErrorBased
 from gputree.pruning.task import Method
@@ -27,6 +27,7 @@ from gputree.tree.familiar import FamiliarTree
 if TYPE_CHECKING:
     from gputree.explain.shap import Attribution
 
+PROJECTIONS_A_COLUMN = 4  # that a node tries, where nobody says how many
 DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")
 
 
@@ -36,12 +37,9 @@ class ObliqueTree(TreeEstimator):
     combines_columns = True
     directions: str
     max_terms: int
-    max_projections: int
+    max_projections: int | None
     projection_density: float
     term_cost: float
-
-    # What these trees do not let their users choose.
-    max_features: Any = None
 
     @property
     def tree_(self) -> FamiliarTree:
@@ -61,34 +59,40 @@ class ObliqueTree(TreeEstimator):
 
         return attributed(self.nodes_, self._leaf_values(), table, others)
 
-    def _sought(self) -> Sought:
+    def _sought(self, n_features: int) -> Sought:
         """Which combinations to look for."""
         parameters.one_of("directions", self.directions, dict.fromkeys(DIRECTIONS))
         parameters.whole("max_terms", self.max_terms, 2)
-        parameters.whole("max_projections", self.max_projections, 1)
+        parameters.whole("max_projections", self.max_projections, 1, or_none=True)
+        n_drawn = parameters.n_drawn(self.max_features, n_features)
         return Sought(
             self.directions,
             int(self.max_terms),
-            int(self.max_projections),
+            min(PROJECTIONS_A_COLUMN * n_drawn, n_features)
+            if self.max_projections is None
+            else int(self.max_projections),
             parameters.positive("projection_density", self.projection_density),
             parameters.real("term_cost", self.term_cost, 0.0),
         )
 
     def _check_ways(self, criterion: Criterion) -> None:
         super()._check_ways(criterion)
-        self._sought()
+        self._sought(1)
 
-    def _grow(
-        self, backend: Backend, dataset: Dataset, target: Target, rules: Rules, budget: int
-    ) -> Grown:
+    def _combinations(self, dataset: Dataset) -> Combinations:
         column = np.flatnonzero(~dataset.bins.is_nominal)
-        values = _numbers(dataset, column)
-        max_bins = int(dataset.bins.n_values.max())
-        oblique = Oblique(
-            backend, values, column, target, self._sought(), max_bins, budget, rules.max_depth
-        )
-        start = Start.of(backend, dataset.data, dataset.bins, target)
-        return grow_from(backend, start, dataset.bins, rules, budget, oblique=oblique)
+        values, sought = _numbers(dataset, column), self._sought(dataset.n_features)
+        if sought.directions == "sparse":
+            is_random = self.splitter == "random"
+            plan = projections_of(dataset.bins, column, values, sought, is_random=is_random)
+            return Combinations(lambda backend, _, budget: Projecting(backend, plan, budget), plan)
+        max_bins, max_depth = int(dataset.bins.n_values.max()), self.max_depth
+
+        def fitted(backend: Backend, target: Target | None, budget: int) -> Combining:
+            assert target is not None
+            return Oblique(backend, values, column, target, sought, max_bins, budget, max_depth)
+
+        return Combinations(fitted)
 
     def _check_method(self, method: Method) -> None:
         if isinstance(method, ErrorBased):
@@ -109,7 +113,7 @@ def _numbers(dataset: Dataset, column: HostArray) -> HostArray:
     parts = []
     for table in dataset.parts():
         read = [_values(table.columns[at]) for at in column.tolist()]
-        parts.append(np.stack(read) if read else np.empty((0, table.n_rows)))
+        parts.append(np.stack(read).astype(np.float64) if read else np.empty((0, table.n_rows)))
     return np.concatenate(parts, axis=1)
 
 
@@ -146,8 +150,9 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
         each with a weight of 1 or -1 in units of its spread.
     max_terms : int, default=8
         The most columns in a combination.
-    max_projections : int, default=32
-        How many random combinations a node tries; for directions='sparse'.
+    max_projections : int or None, default=32
+        How many random combinations a node tries, for directions='sparse'. None: four times as
+        many as `max_features` says, but no more than there are columns.
     projection_density : float, default=3.0
         How many columns a random combination has on average, two at least; for
         directions='sparse'.
@@ -155,6 +160,11 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
         What a further column costs: a split of k columns is worth its decrease of the impurity,
         divided by 1 + (k - 1) * (`term_cost` + 2 * log(p) / n). Of p columns, the second part is
         what the best one explains by chance in a node of n distinct values.
+    max_features : int, float, 'sqrt', 'log2' or None, default=None
+        How many single columns a node tries, as in `DecisionTreeClassifier`.
+    splitter : {'best', 'random'}, default='best'
+        As in `DecisionTreeClassifier`; with 'random', one threshold of each random combination is
+        drawn, too.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     random_state : int, RandomState or None, default=None
@@ -206,13 +216,15 @@ max_features_, backend_, device_
         criterion: str | Criterion = "gini",
         directions: str = "lda",
         max_terms: int = 8,
-        max_projections: int = 32,
+        max_projections: int | None = 32,
         projection_density: float = 3.0,
         term_cost: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        splitter: str = "best",
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
@@ -247,6 +259,8 @@ class ObliqueTreeRegressor(ObliqueTree, DecisionTreeRegressor):
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
         As in `DecisionTreeRegressor`.
     directions, max_terms, max_projections, projection_density, term_cost
+        As in `ObliqueTreeClassifier`.
+    max_features, splitter
         As in `ObliqueTreeClassifier`.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
@@ -285,13 +299,15 @@ pruning_report_, max_features_, backend_, device_
         criterion: str | Criterion = "squared_error",
         directions: str = "lda",
         max_terms: int = 8,
-        max_projections: int = 32,
+        max_projections: int | None = 32,
         projection_density: float = 3.0,
         term_cost: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        splitter: str = "best",
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,

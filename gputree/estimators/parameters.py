@@ -123,6 +123,21 @@ def rare_categories(value: Any) -> tuple[int, int]:
     return int(value), 0
 
 
+def are_oblique(estimator: Any) -> bool:
+    """Whether the nodes of an ensemble's trees may test combinations of columns."""
+    one_of("splits", estimator.splits, dict.fromkeys(("axis", "oblique")))
+    if estimator.splits == "axis":
+        return False
+    for name, needed in (("missing", "direction"), ("nominal", "subset"), ("monotonic_cst", None)):
+        value = getattr(estimator, name, needed)
+        if not (value is needed or (isinstance(value, str) and value == needed)):
+            raise ValueError(
+                f"{name}={value!r} does not go with splits='oblique', whose nodes test several "
+                f"columns at once; use {name}={needed!r}, or splits='axis'"
+            )
+    return True
+
+
 def n_drawn(value: Any, n_features: int) -> int:
     """How many features to try at a node."""
     if value is None:

@@ -139,6 +139,7 @@ def attributed(
     missing: str = "direction",
 ) -> Attribution:
     """The Shapley values of the rows of a table that has been read."""
+    refuse_combinations(stack)
     begin = np.zeros(stack.n_outputs) if start is None else np.asarray(start, np.float64)
     if background is None:
         expected = begin + expected_sum(stack)
@@ -149,8 +150,18 @@ def attributed(
     return Attribution(backend.attribute(whole, rows, owner, others), expected)
 
 
+def refuse_combinations(stack: Stack) -> None:
+    """Refuse tests of several columns at once, which are known together or not at all."""
+    if any(tree.directions is not None for tree in stack.trees):
+        raise ValueError(
+            "several trees that test combinations of columns cannot be explained by Shapley values "
+            "together yet; ask single trees, such as those of estimators_, or use splits='axis'"
+        )
+
+
 def expected_sum(stack: Stack) -> HostArray:
     """What trees add up to, (outputs,), where every row goes down all branches by weight."""
+    refuse_combinations(stack)
     total = np.zeros(stack.n_outputs)
     for number, (tree, first) in enumerate(zip(stack.trees, stack.column, strict=True)):
         total[first : first + stack.width] += expected_at(tree, stack.values_of(number))

@@ -51,6 +51,11 @@ class Plan:
     classes: HostArray | None = None
 
     def __post_init__(self) -> None:
+        if len(self.trees) > 1 and any(tree.directions is not None for tree in self.trees):
+            raise NotExportable(
+                f"the trees of the {self.estimator} test combinations of columns, and only single "
+                "trees of that kind can be exported; use save, to_bytes or to_json"
+            )
         if self.link == LOGISTIC and self.classes is not None and len(self.classes) != 2:
             raise NotExportable(
                 f"the {self.estimator} has seen one class only, which other formats cannot "

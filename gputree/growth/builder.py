@@ -11,6 +11,7 @@ import numpy as np
 
 from gputree import sampling
 from gputree.backends.contract import Backend, Data, Hist, Parts, Rows, Siblings
+from gputree.backends.whole import Combined
 from gputree.data.bins import Bins
 from gputree.data.target import Channels, Target, has_weight
 from gputree.dtypes import OUTSIDE, SLOT, HostArray
@@ -33,7 +34,7 @@ from gputree.nodes import tallied_children
 
 # Most trees test one column per node.
 if TYPE_CHECKING:
-    from gputree.growth.oblique import Chosen, Oblique
+    from gputree.growth.combining import Combining
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Grown:
     # (rows,) the last node of each, where rows are of many trees of numbers and the host measures.
     leaf: HostArray | None = None
     is_split: HostArray | None = None  # (nodes of the draft,) of all trees that have grown together
-    directions: "Chosen | None" = None  # combinations of columns, by the nodes that test them
+    directions: Combined | None = None  # combinations of columns that nodes test
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def grow(
     fractions = None
     if rules.missing == "fractional" and has_missing(bins):
         fractions = Fractions(backend, data, bins, target, start.rows)
-    return grow_from(backend, start, bins, rules, budget, _unknown(rules, target), fractions)
+    unknown = _unknown(rules, target)
+    return grow_from(backend, start, bins, rules, budget, unknown, fractions, target)
 
 
 def grow_from(
@@ -96,14 +98,16 @@ def grow_from(
     budget: int,
     unknown: Unknown | None = None,
     fractions: Fractions | None = None,
-    oblique: "Oblique | None" = None,
+    target: Target | None = None,
 ) -> Grown:
     """Grow one tree from rows at its root, or several from theirs.
 
-    Nodes may test combinations of columns where something `oblique` looks for them.
+    Where nodes may test combinations of columns, these may be fitted to the `target`.
     """
     growth = _Growth(backend, start, bins, rules, budget, unknown or Learned(), fractions)
-    growth.oblique = oblique
+    oblique = None
+    if rules.combinations is not None:
+        growth.oblique = oblique = rules.combinations.finder(backend, target, budget)
     growth.go_on()
     is_split = growth.queue.split_nodes(growth.draft.n_nodes)
     return Grown(
@@ -113,7 +117,7 @@ def grow_from(
         growth.peak_bytes,
         growth.constraints,
         is_split=is_split,
-        directions=None if oblique is None else oblique.chosen,
+        directions=None if oblique is None else oblique.combined,
     )
 
 
@@ -188,7 +192,7 @@ class _Growth:
             constraints=self.constraints,
         )
         self.unknown, self.fractions = unknown, fractions
-        self.oblique: Oblique | None = None
+        self.oblique: Combining | None = None
         self.queue = _queue(rules, fractions)
         # Half of the budget is for sums that are kept to derive children's from, half for those at
         # hand: of each node divided two children are searched and one or two tallied.

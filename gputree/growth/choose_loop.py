@@ -122,6 +122,9 @@ def grow_whole(
     """
     if not backend.grows_whole or rules.is_rated or rules.constraints is not None:
         return None
+    combinations = rules.combinations
+    if combinations is not None and not (combinations.projections and backend.projects):
+        return None
     keys = starts[0].keys
     if keys is None:
         keys = np.concatenate([sampling.root_key(seed) for seed in seeds])
@@ -135,7 +138,8 @@ def grow_whole(
     def made(root: int, whole: Whole) -> Result:
         draft = Draft.of(bins, starts[root].channels, whole)
         layout, is_split = draft.layout(whole.is_inner), whole.is_inner
-        return then(root, Grown(draft, layout, whole.rows, 0, is_split=is_split))
+        grown = Grown(draft, layout, whole.rows, 0, is_split=is_split, directions=whole.combined)
+        return then(root, grown)
 
     limits = replace(rules.limits, budget=budget)
     return backend.grow_whole(roots, totals, keys, search, limits, made)
@@ -151,7 +155,8 @@ def can_grow_together(rules: Rules, targets: Sequence[Target]) -> bool:
 
     Leaf by leaf each tree has turns of its own, and rows that are divided need a table of theirs.
     """
+    has_own = rules.constraints is not None or rules.combinations is not None
     is_divided = rules.missing in ("fractional", "surrogate")
-    if rules.max_leaves is not None or rules.constraints is not None or is_divided:
+    if rules.max_leaves is not None or has_own or is_divided:
         return False
     return len(targets) > 1 and all(own.channels == targets[0].channels for own in targets)

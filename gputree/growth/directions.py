@@ -9,7 +9,6 @@ same rows give the same combinations on every backend.
   the class, or that of an output of a regression. Columns come in one after another, each time the
   one that explains most of what is left; fits of a few columns are candidates as they are.
 - "logistic": the same columns, with the weights of logistic regression (`growth/logistic.py`).
-- "sparse": random columns with weights of +1 or -1 in units of their spread, keyed by the node.
 
 Weights are relative to the term that varies most, whose weight is 1, and have so few decimal digits
 that no other term is changed by more than a hundredth of that one's spread.
@@ -22,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gputree import sampling
 from gputree.data.target import Target
 from gputree.dtypes import TOTAL_BITS, HostArray
 from gputree.formulas import HOST
@@ -35,7 +33,6 @@ WEIGHT_BITS = 33  # of the total weight: fits of directions need no more
 LEAST_LEFT = 1e-6  # of a column's variance that others do not explain; less is rounding
 FINENESS = 0.02  # of the largest spread of a term: a unit of the last digit changes no more
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(-300, 301)])
-DRAWS = 2**32  # numbers of draws that nothing else of a node draws
 
 
 @dataclass(frozen=True)
@@ -257,35 +254,6 @@ def _stepwise(problem: HostArray, sizes: list[int]) -> Iterator[HostArray]:
         if n_in in sizes:
             is_full = is_in.sum(axis=1, keepdims=True) == n_in
             yield np.where(is_in & is_full, problem[:, :n_columns, n_columns], 0.0)
-
-
-# Random combinations
-
-
-def random(rows: NodeRows, key: HostArray, sought: Sought) -> Candidates:
-    """Columns drawn for each node, at least two, those that are constant there last."""
-    n_columns, n_nodes = len(rows.values), len(rows.n_rows)
-    draw = np.arange(sought.n_projections, dtype=np.uint64) + np.uint64(DRAWS)
-    keys = sampling.mix(key[:, None], draw[None, :])
-    number = sampling.mix(keys[:, :, None], np.arange(n_columns, dtype=np.uint64)[None, None, :])
-    spread = np.sqrt(rows.variances())
-    is_constant = np.broadcast_to((spread == 0.0)[:, None, :], number.shape)
-    most = min(sought.most_terms, n_columns)
-    share = sampling.shares(number)
-    n_wanted = np.clip((share < sought.density / n_columns).sum(axis=2), 2, most)
-    order = np.argsort(np.where(is_constant, 1.0 + share, share), axis=2, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(n_columns), axis=2)
-    is_in = (rank < n_wanted[..., None]) & ~is_constant
-    sign = np.where(number & np.uint64(1), 1.0, -1.0)
-    unit = np.where(spread > 0.0, spread, 1.0)[:, None, :]
-    weight = np.where(is_in, sign / unit, 0.0).reshape(-1, n_columns)
-    place = np.repeat(np.arange(n_nodes), sought.n_projections)
-    column = np.broadcast_to(np.arange(n_columns), weight.shape)
-    found = readable(column, weight, spread[place], rows.half.T[place], most)
-    shape = (n_nodes, sought.n_projections, most)
-    columns, weights = (part.reshape(shape) for part in found)
-    return Candidates(columns, weights, np.full(sought.n_projections, 2))
 
 
 # Weights that can be read

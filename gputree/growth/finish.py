@@ -179,16 +179,10 @@ def _tests(grown: Grown, is_split: HostArray) -> tuple[HostArray, Directions | N
     if grown.directions is None:
         return feature, None
     n_columns = len(draft.bins.features)
-    at = [place for place in np.flatnonzero(is_split) if int(node[place]) in grown.directions]
-    feature[at] = n_columns + np.arange(len(at))
-    terms = [grown.directions[int(node[place])] for place in at]
-    none = np.empty(0)
-    return feature, Directions(
-        n_columns,
-        np.array([len(column) for column, _ in terms]),
-        np.concatenate([none, *(column for column, _ in terms)]),
-        np.concatenate([none, *(weight for _, weight in terms)]),
-    )
+    inner = np.flatnonzero(is_split)
+    at, combined = grown.directions.of(node[inner], draft.n_nodes)
+    feature[inner[at]] = n_columns + np.arange(len(at))
+    return feature, Directions(n_columns, combined.n_terms, combined.column, combined.weight)
 
 
 def _lent(sums: HostArray, layout: TreeLayout, channels: Channels) -> HostArray:

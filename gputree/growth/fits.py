@@ -1,4 +1,4 @@
-"""The combinations that a node tries first: random ones, or fits of the kind that is asked for."""
+"""The combinations that a node tries first: fits of the kind that is asked for."""
 
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
@@ -8,17 +8,12 @@ from gputree.growth.directions import (
     Sought,
     answers_of,
     least_squares,
-    random,
 )
 from gputree.growth.logistic import refitted
 
 
-def candidates(
-    rows: NodeRows, target: Target, row: HostArray, key: HostArray, sought: Sought
-) -> Candidates:
-    """The candidates of some nodes, whose rows in the target and keys of draws are given."""
-    if sought.directions == "sparse":
-        return random(rows, key, sought)
+def candidates(rows: NodeRows, target: Target, row: HostArray, sought: Sought) -> Candidates:
+    """The candidates of some nodes, whose rows in the target are given."""
     return fitted(rows, answers_of(rows, target, row), sought)
 
 

@@ -8,28 +8,26 @@ know devices.
 
 import numpy as np
 
-from gputree.backends.contract import NO_SPLIT, Backend, Moves, Rows, Search
+from gputree.backends.contract import NO_SPLIT, Backend, Rows, Search
 from gputree.data.target import Target
 from gputree.dtypes import HostArray
 from gputree.formulas import HOST
+from gputree.growth.combining import Combining
 from gputree.growth.coordinate_search import ANGLES, MOST_TURNED, MOST_TURNS, shortened, turned
 from gputree.growth.directions import WEIGHT_BITS, NodeRows, Sought, telling
-from gputree.growth.draft import NOT_LISTED, NOT_SUMMED, Draft
+from gputree.growth.draft import Draft
 from gputree.growth.fits import candidates
 from gputree.growth.lookahead import LEAST_MORE, LEAST_ROWS, Lines, Lookahead, Sample, sums
 from gputree.growth.refits import MOST_ROUNDS, beside
-from gputree.growth.trial import AT_ONCE, Best, Better, Trial
-from gputree.runs import begins, owners, pieces, spread_out
-from gputree.tree.directions import added_up
-
-Chosen = dict[int, tuple[HostArray, HostArray]]  # columns and weights, by the node of the draft
+from gputree.growth.trial import AT_ONCE, Best, Trial
+from gputree.runs import pieces
 
 MOST_BINS = 255  # codes of a combination take a byte, with one for missing values
 ARRAYS_A_CELL = 4  # of 8 bytes, that are held for a value or a candidate of a row
 
 
-class Oblique:
-    """Finds combinations for the nodes of one tree, and sends rows on by them."""
+class Oblique(Combining):
+    """Finds combinations that are fitted to the rows of nodes."""
 
     def __init__(
         self,
@@ -46,11 +44,10 @@ class Oblique:
 
         Children of nodes of depth `max_depth` - 1 are leaves, so that nobody looks ahead there.
         """
-        self.backend, self.values, self.column = backend, values, column
+        super().__init__(backend, values, column)
         self.target, self.sought, self.budget = target, sought, budget
         self.max_bins = min(max_bins, MOST_BINS)
         self.last_depth = np.inf if max_depth is None else max_depth - 2
-        self.chosen: Chosen = {}
         weight = target.weight
         total = target.n_rows if weight is None else int(weight.sum())
         self._down = max(0, total.bit_length() - WEIGHT_BITS)
@@ -62,38 +59,9 @@ class Oblique:
             return
         cell = 8 * ARRAYS_A_CELL
         a_row = cell * (len(self.column) + AT_ONCE)
-        most = max(self.sought.n_projections, MOST_TURNED * MOST_TURNS)
-        a_node = cell * len(self.column) * most
+        a_node = cell * len(self.column) * MOST_TURNED * MOST_TURNS
         for some in pieces(draft.n_rows(nodes) * a_row + a_node, max(self.budget // 4, 1)):
             self._seek(rows, draft, nodes[some], search)
-
-    def route(self, rows: Rows, draft: Draft, moves: Moves) -> Rows:
-        """Send rows to children, by combinations where nodes have one."""
-        is_own = np.array([node in self.chosen for node in moves.node.tolist()], bool)
-        if not is_own.all():
-            rows = self.backend.route(rows, _among(moves, ~is_own, draft.bins.n_codes))
-        if not is_own.any():
-            return rows
-        nodes, first_child = moves.node[is_own], moves.first_child[is_own]
-        row, n_rows = self.backend.rows_at(rows, nodes)
-        place = owners(n_rows)
-        slot = self._sides(draft, nodes, row, place)
-        return self.backend.disperse(rows, nodes, row, first_child[place] + slot)
-
-    def _sides(self, draft: Draft, nodes: HostArray, row: HostArray, place: HostArray) -> HostArray:
-        """The child of each row of some nodes, whose places among these are given."""
-        own = [self.chosen[node] for node in nodes.tolist()]
-        most = max(len(weight) for _, weight in own)
-        column, weight = np.zeros((len(own), most), np.int64), np.zeros((len(own), most))
-        for at, (columns, weights) in enumerate(own):
-            column[at, : len(columns)] = np.searchsorted(self.column, columns)
-            weight[at, : len(weights)] = weights
-        value = added_up(
-            [self.values[column[place, term], row] for term in range(most)],
-            weight[place].T,
-        )
-        is_high = value > draft.threshold[nodes][place]
-        return np.where(np.isnan(value), draft.missing_slot[nodes][place], is_high)
 
     # The search.
 
@@ -101,10 +69,9 @@ class Oblique:
         own, values, row = self._rows_of(rows, nodes)
         trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
         best = Best(draft.score[nodes].copy(), self.sought.term_cost, len(values))
-        found = candidates(own, self.target, row, draft.key[nodes], self.sought)
+        found = candidates(own, self.target, row, self.sought)
         trial.compare(found, best, self.budget)
-        if self.sought.directions != "sparse":
-            self._refit(rows, draft, nodes, search, best)
+        self._refit(rows, draft, nodes, search, best)
         if self.sought.directions == "cart-lc":
             column = telling(own, self.target, row, MOST_TURNED)
             for angle in ANGLES:
@@ -113,10 +80,11 @@ class Oblique:
                 trial.compare(turns, best, self.budget)
             start = self._starts(draft, nodes, best)
             trial.compare(shortened(own, start), best, self.budget)
-        if self.sought.directions != "sparse" and self.target.label is not None:
+        if self.target.label is not None:
             self._look_ahead(rows, draft, nodes, search, best)
         for place, each in best.found.items():
-            self._note(draft, int(nodes[place]), each)
+            split = each.threshold, each.missing_slot, each.score, each.left
+            self.note(draft, int(nodes[place]), each.column, each.weight, split)
 
     def _refit(
         self, rows: Rows, draft: Draft, nodes: HostArray, search: Search, best: Best
@@ -129,7 +97,8 @@ class Oblique:
             if not place.size:
                 return
             own, values, row = self._rows_of(rows, nodes[place])
-            distance = sums(values, start[place], own.owner) - limit[place][own.owner]
+            with np.errstate(over="ignore", invalid="ignore"):  # at the ends of floats
+                distance = sums(values, start[place], own.owner) - limit[place][own.owner]
             found = beside(own, distance, self.target, row, self.sought)
             trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
             among = Best(best.worth[place], self.sought.term_cost, len(values))
@@ -201,17 +170,6 @@ class Oblique:
                 start[place, self.column == draft.feature[node]] = 1.0
         return start
 
-    def _note(self, draft: Draft, node: int, found: Better) -> None:
-        """Have a node of the draft test a combination."""
-        column = self.column[found.column]
-        self.chosen[node] = column, found.weight
-        draft.threshold[node], draft.missing_slot[node] = found.threshold, found.missing_slot
-        draft.score[node], draft.left[node] = found.score, found.left
-        # The rest is as if the node tested the first of these columns, until the tree is finished.
-        draft.feature[node], draft.code[node], draft.next_code[node] = column[0], 0, 0
-        draft.n_children[node] = 2
-        draft.listed_at[node], draft.children_at[node] = NOT_LISTED, NOT_SUMMED
-
 
 def _room(draft: Draft, nodes: HostArray, search: Search) -> HostArray:
     """What all splits below some nodes can gain together, (nodes,); inf where nobody knows."""
@@ -221,17 +179,3 @@ def _room(draft: Draft, nodes: HostArray, search: Search) -> HostArray:
     sums = draft.sums[nodes][:, channels.scored].T.astype(np.float64)
     weight = channels.weight_of(draft.sums[nodes]).astype(np.float64)
     return np.asarray(getattr(HOST, formula)(sums, weight, channels.n_scored) * weight)
-
-
-def _among(moves: Moves, which: HostArray, n_codes: HostArray) -> Moves:
-    """Some of the moves."""
-    n = n_codes[moves.feature[which]]
-    table = moves.table[spread_out(moves.start[which], n)]
-    n_children = moves.n_children[which]
-    n_rows = moves.n_rows
-    if n_rows is not None:
-        n_rows = n_rows[np.repeat(which, moves.n_children)]
-    first = moves.first_child[which]
-    return Moves(
-        moves.node[which], moves.feature[which], first, n_children, begins(n), table, n_rows
-    )

@@ -6,6 +6,7 @@ Knows the draft and the contract; must not know devices or kinds of arrays.
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from gputree.growth.random_splits import RandomSearch
 from gputree.growth.ratio import RatioRules
 from gputree.growth.surrogates import Style
 from gputree.kernels.criteria import NATS, Criterion
+
+if TYPE_CHECKING:
+    from gputree.growth.combining import Combinations
 
 MOST_SHIFT = 960  # of scales
 SLACK = 1e-7  # rows that were divided and come together again are whole
@@ -57,6 +61,7 @@ class Rules:
     most_whole: int = 0  # categories of a column up to which none is too rare
     constraints: Constraints | None = None
     columns: HostArray | None = None  # (features,) which ones the tree may test; None: all
+    combinations: "Combinations | None" = None  # of columns that nodes may test, too
 
     @property
     def is_rated(self) -> bool:
@@ -122,6 +127,7 @@ class Rules:
             ridge=self.ridge,
             is_ordered=self.columns,
             is_random=self.is_random,
+            projections=None if self.combinations is None else self.combinations.projections,
         )
         if self.is_random and draft is not None:
             return RandomSearch.like(search, draft.key[nodes])

@@ -1,6 +1,7 @@
 """Trees one after another: the arrays of several as those of one file, and back with checks.
 
-`tree_nodes`, `tree_categories` and `tree_columns` tell how long the part of each tree is.
+`tree_nodes`, `tree_categories`, `tree_columns`, `tree_combinations` and `tree_terms` tell how long
+the part of each tree is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ LENGTHS = {
     "tree_nodes": "kind",
     "tree_categories": "category_slot",
     "tree_columns": "columns",
+    "tree_combinations": "direction_n_terms",
+    "tree_terms": "direction_column",
     "tree_levels": "level_slot",
 }
 NAMES = {*Tree.DTYPES, *Directions.DTYPES, *FIRST_NAMES, "columns", *LENGTHS}
@@ -87,6 +90,8 @@ def split(arrays: Mapping[str, HostArray]) -> list[dict[str, HostArray]]:
         is_right = arrays["columns"].ndim == 1 and arrays["columns"].dtype == np.dtype(COLUMNS)
         if not is_right or len(ends["columns"]) != len(by_node):
             raise ModelFileError("the columns of the trees are described incompletely")
+    if set(Directions.DTYPES) & set(arrays):
+        ends |= _ends_of_directions(arrays, len(by_node))
     for name, end in ends.items():
         if not arrays[name].ndim or len(arrays[name]) != end[-1]:
             raise ModelFileError(f"array {name!r} is not as long as the trees say")
@@ -94,6 +99,18 @@ def split(arrays: Mapping[str, HostArray]) -> list[dict[str, HostArray]]:
         {name: arrays[name][end[at] : end[at + 1]] for name, end in ends.items()}
         for at in range(len(by_node) - 1)
     ]
+
+
+def _ends_of_directions(arrays: Mapping[str, HostArray], n_ends: int) -> dict[str, HostArray]:
+    """The same of the combinations of the trees and of their terms."""
+    if not {*Directions.DTYPES, "tree_combinations", "tree_terms"} <= set(arrays):
+        raise ModelFileError("the combinations of the trees are described incompletely")
+    by_term = _ends(arrays, "tree_terms", 0)
+    ends = dict.fromkeys(Directions.DTYPES, by_term)
+    ends["direction_n_terms"] = _ends(arrays, "tree_combinations", 0)
+    if any(len(end) != n_ends for end in ends.values()):
+        raise ModelFileError("the combinations of the trees are described incompletely")
+    return ends
 
 
 def _ends(arrays: Mapping[str, HostArray], name: str, low: int) -> HostArray:

@@ -50,12 +50,6 @@ class Stack:
         """
         if not trees:
             raise ValueError("trees: a stack has at least one")
-        if any(tree.directions is not None for tree in trees):
-            raise ValueError(
-                "a tree that splits on combinations of columns can be neither added to others nor "
-                "explained by Shapley values yet; use a tree that tests one column per node, such "
-                "as DecisionTreeClassifier"
-            )
         given = [tree.value for tree in trees] if values is None else list(values)
         parts = [np.asarray(own, np.float64).reshape(len(own), -1) for own in given]
         for tree, own in zip(trees, parts, strict=True):
@@ -97,8 +91,8 @@ class Stack:
 
     @cached_property
     def tested(self) -> HostArray:
-        """The features that nodes test, ascending."""
-        return np.unique(np.concatenate([tree.tested for tree in self.trees]))
+        """The features that nodes test, alone or in combinations, ascending."""
+        return np.unique(np.concatenate([tree.read for tree in self.trees]))
 
     @cached_property
     def root(self) -> HostArray:
@@ -136,6 +130,11 @@ class Stack:
     def values_of(self, tree: int) -> HostArray:
         """The values of the nodes of one tree, (nodes, width)."""
         return self.values[tree]
+
+    @cached_property
+    def combines(self) -> bool:
+        """Whether a node tests a combination of columns."""
+        return any(tree.directions is not None and len(tree.directions) for tree in self.trees)
 
     @cached_property
     def may_stop(self) -> bool:

@@ -155,6 +155,14 @@ class Tree:
         return _read_only(np.unique(self.feature[~self.is_leaf]))
 
     @cached_property
+    def read(self) -> HostArray:
+        """The columns of tables that nodes test, alone or in combinations, ascending."""
+        if self.directions is None:
+            return self.tested
+        alone = self.tested[self.tested < self.directions.n_columns]
+        return _read_only(np.union1d(alone, self.directions.column).astype(np.int64))
+
+    @cached_property
     def on_tested(self) -> "Tree":
         """The same tree on tables that only have the columns that it tests."""
         feature = np.where(self.is_leaf, -1, np.searchsorted(self.tested, self.feature))
@@ -241,12 +249,15 @@ class Tree:
         weight, gain = (
             np.ldexp(each[inner], -np.frexp(each.max())[1]) for each in (self.weight, self.gain)
         )
-        total = np.bincount(self.feature[inner], weight * gain, minlength=n_features)
-        if self.directions is not None:
-            # Columns of a combination have an equal share in what it gains.
-            share = total[n_features:] / self.directions.n_terms
-            own = np.repeat(share, self.directions.n_terms)
-            total = total[:n_features] + np.bincount(
-                self.directions.column, own, minlength=n_features
-            )
+        total = self.by_column(weight * gain, n_features)
         return total / total.sum() if total.sum() > 0 else total
+
+    def by_column(self, amount: HostArray, n_columns: int) -> HostArray:
+        """Amounts of the inner nodes, added up for the columns that they test, (columns,)."""
+        total = np.bincount(self.feature[~self.is_leaf], amount, minlength=n_columns)
+        if self.directions is None:
+            return total
+        # Columns of a combination have an equal share.
+        n_terms = self.directions.n_terms
+        share = np.repeat(total[n_columns:] / n_terms, n_terms)
+        return total[:n_columns] + np.bincount(self.directions.column, share, minlength=n_columns)

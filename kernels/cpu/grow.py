@@ -8,7 +8,6 @@ them in the cache.
 
 import numpy as np
 
-from gputree.kernels.cpu import words
 from gputree.kernels.cpu.drawn import around, room_for, search_drawn, threshold_at
 from gputree.kernels.cpu.formulas import SCALAR
 from gputree.kernels.cpu.groups import make_room
@@ -19,7 +18,7 @@ from gputree.kernels.cpu.grow_categories import (
     sum_categories,
     try_categories,
 )
-from gputree.kernels.cpu.histogram import add_rows, fetch
+from gputree.kernels.cpu.histogram import fetch
 from gputree.kernels.cpu.in_order import (
     EXACT_ROWS,
     FEATURES_A_DRAW,
@@ -34,17 +33,10 @@ from gputree.kernels.cpu.in_order import (
 )
 from gputree.kernels.cpu.jit import inner, kernel, step
 from gputree.kernels.cpu.memory import most_of
+from gputree.kernels.cpu.one_feature import try_cells, try_words
+from gputree.kernels.cpu.projections import make_projection_room, threshold_of, try_projections
 from gputree.kernels.cpu.sampling import draw, mix
-from gputree.kernels.cpu.split import (
-    WORD_BITS,
-    clear,
-    consider,
-    list_codes,
-    list_present,
-    measure,
-    sort_first,
-    weight_at,
-)
+from gputree.kernels.cpu.split import WORD_BITS, measure, sort_first
 from gputree.kernels.cpu.winner import (
     CODE,
     FEATURE,
@@ -56,8 +48,10 @@ from gputree.kernels.cpu.winner import (
     forget,
     larger_child,
 )
+from gputree.kernels.projections import STEPS
 
 LOCAL_ROWS = 4096  # of 28 features, so many take a tenth of a megabyte
+LOCAL_COLUMNS = 64  # up to here the values of projections are copied side by side, too
 STAY = 65_535  # see `gputree.dtypes`
 
 penalty = SCALAR.penalty
@@ -67,7 +61,9 @@ FIRST_CHILD, TESTED, AT_CODE, ABOVE, MISSING_SLOT, BEGIN, N_ROWS, DEPTH = 0, 1, 
 # Of a nominal feature: the first code that is listed with its slot, how many are, and the slot of
 # all others.
 LISTED_AT, N_LISTED, ABSENT = 8, 9, 10
-N_COLUMNS = 11
+# Of a projection: its first term, and how many there are; 0 where a single feature is tested.
+TERMS_AT, N_TERMS = 11, 12
+N_COLUMNS = 13
 
 
 @inner
@@ -88,97 +84,6 @@ def has_span(first, n, row, point):
             if point[output, row[i]] != point[output, row[first]]:
                 return True
     return False
-
-
-@step
-def try_words(
-    feature, codes, at, word, n, n_codes, n_values, own, ridge, least, times, near, bits, cells,
-    seen, scratch, best, left,
-):  # fmt: skip
-    """Try the splits of one feature by words; returns the weight of missing values.
-
-    The rows are at[:n], and word[:n] theirs. `least` is the least weight of a child; scores count
-    `times`.
-    """
-    if n > LISTED_ROWS:
-        for i in range(n):
-            cells[np.uint64(codes[at[i]])] += word[i]
-        lost = cells[n_values] if n_codes > n_values else np.int64(0)
-        if lost == 0:
-            words.consider_codes(
-                feature, cells, 0, n_values, own, ridge, least, times, scratch, best, left
-            )
-        else:
-            n_known = 0
-            for code in range(n_values):
-                if cells[code] & words.LOWER > 0:
-                    seen[n_known] = code
-                    n_known += 1
-            words.consider_seen(
-                feature, cells, 0, seen, n_known, lost, own, ridge, least, times, scratch, best,
-                left,
-            )  # fmt: skip
-        cells[:n_codes] = 0
-        return lost & words.LOWER
-    for i in range(n):
-        near[i] = codes[at[i]]
-    n_seen = list_codes(near, n, n_codes, bits, seen)
-    if n_seen <= 1:
-        return np.int64(0)
-    for i in range(n):
-        cells[np.uint64(near[i])] += word[i]
-    lost = np.int64(0)
-    n_known = n_seen
-    if seen[n_seen - 1] >= n_values:
-        lost = cells[seen[n_seen - 1]]
-        n_known -= 1
-    words.consider_seen(
-        feature, cells, 0, seen, n_known, lost, own, ridge, least, times, scratch, best, left
-    )
-    for i in range(n_seen):
-        cells[seen[i]] = 0
-    return lost & words.LOWER
-
-
-@step
-def try_cells(
-    feature, codes, at, n, channel, amount, values, is_weighted, n_codes, n_values, total_real,
-    weight, n_rows, shape, rules, unit, near, every, bits, cells, seen, running, best, left,
-):  # fmt: skip
-    """Try the splits of one feature by sums of all channels; returns that of missing values.
-
-    The rows are at[:n]; `weight` and `n_rows` are those of the node.
-    """
-    is_classes, n_scored, _, n_channels = shape
-    is_listed = n <= LISTED_ROWS
-    n_seen = 0
-    if is_listed:
-        for i in range(n):
-            near[i] = codes[at[i]]
-        n_seen = list_codes(near, n, n_codes, bits, seen)
-        if n_seen <= 1:
-            return np.int64(0)
-        add_rows(cells, 0, near, n, every, channel, amount, values, is_weighted, n_channels)
-    else:
-        add_rows(cells, 0, codes, n, at, channel, amount, values, is_weighted, n_channels)
-    lost = np.int64(0)
-    missing_code = -1
-    if n_codes > n_values:
-        lost = weight_at(cells, n_values * n_channels, is_classes, n_scored)
-        if lost > 0:
-            missing_code = n_values
-    n_known = n_seen - (1 if lost > 0 else 0)
-    if not is_listed:
-        n_known = list_present(cells, n_values, n_channels, is_classes, n_scored, seen)
-    consider(
-        feature, cells, 0, seen, n_known, missing_code, running, total_real, weight, n_rows, shape,
-        rules, unit, best, left,
-    )  # fmt: skip
-    if is_listed:
-        clear(cells, seen, n_seen, n_channels)
-    else:
-        cells[: n_codes * n_channels] = 0
-    return lost
 
 
 @step
@@ -227,7 +132,7 @@ def sort_out(
 @kernel
 def grow(
     row, word, label, value, weight, point, code, n_codes, n_values, is_ordered, categories, key,
-    total, shape, rules, limits, unit, edges,
+    total, shape, rules, limits, unit, edges, projections,
 ):  # fmt: skip
     """Grow a tree on `row`, the numbers of its rows, which are sorted out on the way.
 
@@ -238,8 +143,11 @@ def grow(
     is split, the largest depth, the least score, whether nodes are split without gain, how many
     features are drawn, and whether the larger child is that of more rows, or of more weight.
     `edges` are None where the best split is searched; where one of each feature is drawn, what
-    `Bins.edges` tells. Returns columns, scores and sums of nodes, thresholds where they are drawn
-    (NaN says that one lies midway), and codes of categories with their slots.
+    `Bins.edges` tells. `projections` are None, or the values of the columns that nodes may combine,
+    (columns, rows), how likely each number of terms is, the weights of columns, how many
+    projections a node tries, and what a further term costs. Returns columns, scores and sums of
+    nodes, thresholds where they are drawn or those of projections (NaN says that one lies midway),
+    codes of categories with their slots, and columns and weights of projections.
     """
     min_split, max_depth, least_score, splits_freely, n_drawn, by_rows = limits
     is_classes, n_scored, _, n_channels = shape
@@ -249,6 +157,7 @@ def grow(
     n_features = n_values.shape[0]
     n_all = row.shape[0]
     most = most_of(n_codes)
+    widest = most if projections is None else max(most, STEPS + 1)
     least = max(rules[1], rules[2])
     times = 2.0 if is_classes else 1.0  # what one of two classes adds, the other adds again
 
@@ -260,10 +169,10 @@ def grow(
     todo = np.zeros((64, 1), np.int64)
 
     # What one node needs.
-    wide = max(most, LISTED_ROWS)
+    wide = max(widest, LISTED_ROWS)
     seen, near = np.empty(wide, np.int64), np.empty(LISTED_ROWS, code.dtype)
-    bits = np.zeros(most // WORD_BITS + 1, np.uint64)
-    cells = np.zeros(most * (1 if is_packed else n_channels), np.int64)
+    bits = np.zeros(widest // WORD_BITS + 1, np.uint64)
+    cells = np.zeros(widest * (1 if is_packed else n_channels), np.int64)
     scratch = np.empty((3, 2 * wide + 1))
     n_local = min(n_all, LOCAL_ROWS)
     local, spot = np.empty((n_features, n_local), code.dtype), np.zeros(n_all, np.uint32)
@@ -303,6 +212,14 @@ def grow(
     draws = edges is not None
     drawn_room = room_for(n_features if draws else 0, n_channels, n_all if draws else 0, code)
     local_first, local_last = -1, -1  # the rows whose codes are in `local`
+    n_terms, n_all_terms = 0, 0
+    terms, factors = np.empty((64, 1), np.int64), np.empty((64, 1))
+    if projections is not None:
+        source, plan = projections[0], projections[1:5]
+        is_copied = source.shape[0] <= LOCAL_COLUMNS
+        local_source = np.empty((source.shape[0] if is_copied else 0, n_local))
+        most_terms = plan[0].shape[0] + 2
+        room = make_projection_room(n_all, most_terms, n_stored, code)
 
     n_nodes, n_todo = 1, 1
     node[0, FIRST_CHILD], node[0, TESTED], node[0, N_ROWS] = -1, -1, n_all
@@ -347,6 +264,10 @@ def grow(
                     fetch(
                         first, n, row, label, value, weight, fetched, label_of, amount_of, value_of
                     )
+                if projections is not None and is_copied:
+                    for column in range(source.shape[0]):
+                        for i in range(n):
+                            local_source[column, i] = source[column, row[first + i]]
                 local_first, local_last = first, first + n
             if not is_packed:
                 fetch(first, n, row, label, value, weight, fetched, channel, amount, values)
@@ -421,6 +342,18 @@ def grow(
                         )  # fmt: skip
                 if best[TRIMMED] > before:
                     lost_weight = lost
+            if projections is not None:
+                own_source, own_at = (
+                    (local_source, at) if is_local and is_copied else (source, row[first:])
+                )
+                n_terms, lost = try_projections(
+                    keys[here, 0], plan, edges is not None, own_source, own_at, n, word[first:],
+                    channel, amount, values, is_weighted, own, total_real, node_weight, node_rows,
+                    shape, rules, unit, least, times,
+                    (near, every, bits, cells, seen, scratch, running), room, best, left,
+                )  # fmt: skip
+                if n_terms > 0:
+                    lost_weight = lost
             gain = best[SCORE]
             score[here, 0] = gain
             if rules[3] > 0.0:
@@ -438,17 +371,22 @@ def grow(
             set_sides(spare[3], spare[4][0], side_of)
             sides = side_of
         missing_code = n_known if n_codes[feature] > n_known else -1
+        codes, codes_at = table[feature], at
+        if projections is not None and n_terms > 0:
+            codes, codes_at, sides = room[1], room[2], no_sides
+            missing_code = 2 if edges is not None else STEPS
+            threshold[here, 0] = threshold_of(n, np.int64(best[CODE]), edges is not None, room)
         missing_left = best[SIDE] == 1
         n_left = sort_out(
-            first, n, table[feature], at, np.int64(best[CODE]), missing_code,
-            missing_left, sides, row, other, word, spot if is_local else no_spot,
+            first, n, codes, codes_at, np.int64(best[CODE]), missing_code, missing_left, sides, row,
+            other, word, spot if is_local else no_spot,
         )  # fmt: skip
         if has_lists and is_local and max(n_left, n - n_left) >= max(min_split, 2 * rules[1]):
             part_lists(lists, first - local_first, n, n_left, spot[first:])
         slot = 0 if missing_left else 1
         if lost_weight == 0:
             slot = larger_child(n_left, n) if by_rows else larger_child(left[0], own[0])
-        if edges is not None:
+        if edges is not None and n_terms == 0:
             lower, higher = around(table[feature], at, n, np.int64(best[CODE]), n_values[feature])
             best[CODE], best[NEXT] = lower, higher
             threshold[here, 0] = threshold_at(value_drawn, feature, edges, lower, higher)
@@ -465,7 +403,18 @@ def grow(
         node[here, FIRST_CHILD], node[here, TESTED] = n_nodes, feature
         node[here, AT_CODE], node[here, ABOVE] = np.int64(best[CODE]), np.int64(best[NEXT])
         node[here, MISSING_SLOT] = slot
-        if categories is not None and categories[0][feature]:
+        if projections is not None and n_terms > 0:
+            # The rest is as if the node tested the first of these columns.
+            node[here, TESTED] = projections[-1][room[3][1, 0]]
+            node[here, AT_CODE], node[here, ABOVE] = 0, 0
+            node[here, TERMS_AT], node[here, N_TERMS] = n_all_terms, n_terms
+            if n_all_terms + n_terms > terms.shape[0]:
+                n_room = 2 * (n_all_terms + n_terms)
+                terms, factors = enlarged(terms, n_room), enlarged(factors, n_room)
+            for t in range(n_terms):
+                terms[n_all_terms, 0], factors[n_all_terms, 0] = room[3][1, t], room[4][1, t]
+                n_all_terms += 1
+        if categories is not None and n_terms == 0 and categories[0][feature]:
             won, of_won = spare[3], spare[4]
             if missing_code >= 0:
                 won[of_won[0], 0], won[of_won[0], 1] = missing_code, slot
@@ -492,5 +441,5 @@ def grow(
         n_todo += 2
     return (
         node[:n_nodes], score[:n_nodes, 0], sums[:n_nodes], threshold[:n_nodes, 0],
-        listed[:n_listed],
+        listed[:n_listed], terms[:n_all_terms, 0], factors[:n_all_terms, 0],
     )  # fmt: skip

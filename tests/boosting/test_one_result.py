@@ -46,6 +46,12 @@ MODELS = {
         2,
     ),
     "rows counted": (lambda w: GradientBoostingClassifier(4, min_samples_leaf=7, **w), 2),
+    "oblique": (
+        lambda w: GradientBoostingClassifier(
+            3, splits="oblique", subsample=0.6, max_depth=3, random_state=5, **w
+        ),
+        3,
+    ),
     "squared": (lambda w: GradientBoostingRegressor(4, min_samples_leaf=3, **w), 0),
     "huber": (lambda w: GradientBoostingRegressor(3, loss="huber", **w), 0),
     "poisson": (lambda w: GradientBoostingRegressor(4, loss="poisson", **w), -1),

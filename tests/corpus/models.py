@@ -141,6 +141,14 @@ def all_models() -> dict[str, tuple[Any, str]]:
             "number",
         ),
         "extra trees": (few(gputree.ExtraTreesClassifier, **options), "two"),
+        "forest oblique": (
+            few(gputree.RandomForestClassifier, splits="oblique", **options),
+            "three",
+        ),
+        "extra trees oblique": (
+            few(gputree.ExtraTreesRegressor, splits="oblique", max_projections=8, **options),
+            "numbers",
+        ),
         "extra trees outputs": (few(gputree.ExtraTreesRegressor, **options), "numbers"),
         "adaboost": (few(gputree.AdaBoostClassifier, tree(max_depth=2)), "three"),
         "adaboost fractional": (
@@ -149,6 +157,10 @@ def all_models() -> dict[str, tuple[Any, str]]:
         ),
         "adaboost numbers": (few(gputree.AdaBoostRegressor, value_tree(max_depth=2)), "number"),
         "boosting": (few(gputree.GradientBoostingClassifier, **options), "three"),
+        "boosting oblique": (
+            few(gputree.GradientBoostingRegressor, splits="oblique", **options),
+            "number",
+        ),
         "boosting two": (
             few(gputree.GradientBoostingClassifier, missing="category", **options),
             "two",

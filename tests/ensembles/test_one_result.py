@@ -17,13 +17,17 @@ KINDS = {
     "BaggingRegressor": {"estimator": SMALL[1], "max_samples": 0.6, "bootstrap": False},
     "ExtraTreesClassifier": {"class_weight": "balanced_subsample", "bootstrap": True},
     "ExtraTreesRegressor": {},
+    "ExtraTreesRegressor, oblique": {"splits": "oblique", "max_projections": 8},
+    "RandomForestClassifier, oblique": {"splits": "oblique", "bootstrap": False},
     "RandomForestClassifier": {"class_weight": "balanced_subsample", "missing": "fractional"},
     "RandomForestRegressor": {"max_features": 0.4, "keep_targets": True},
 }
 
 
 def model(name, **options):
-    return getattr(gputree, name)(n_estimators=3, random_state=7, **KINDS[name], **options)
+    return getattr(gputree, name.partition(",")[0])(
+        n_estimators=3, random_state=7, **KINDS[name], **options
+    )
 
 
 def table(name, rng=None):

@@ -135,8 +135,21 @@ CASES = {
     ),
     "oblique, sparse": Case(
         ObliqueTreeRegressor,
-        params={"directions": "sparse", "max_leaf_nodes": 12, "random_state": 2},
+        params={"directions": "sparse", "max_depth": 5, "random_state": 2},
         n_outputs=2,
+        has_missing=True,
+    ),
+    "oblique, drawn": Case(
+        ObliqueTreeClassifier,
+        params={
+            **CATEGORIES,
+            "directions": "sparse",
+            "splitter": "random",
+            "max_projections": 4,
+            "random_state": 3,
+        },
+        has_missing=True,
+        is_weighted=True,
     ),
     "outputs-weights": regression(n_outputs=2, is_weighted=True, params={"max_depth": 5}),
 }

@@ -87,6 +87,19 @@ def test_nodes_that_test_combinations_of_columns(example):
     assert np.array_equal(tree.apply(X), host.apply(X))
 
 
+def test_forests_whose_nodes_test_random_combinations(example):
+    X, label, _, _ = example(N_ROWS)
+    how = {"n_estimators": 1, "splits": "oblique", "max_depth": 2, "random_state": 0}
+    how["max_projections"] = 2
+    forest = gputree.RandomForestClassifier(**how, backend="cuda").fit(X, label)
+    host = gputree.RandomForestClassifier(**how, backend="numpy").fit(X, label)
+    assert any(len(tree.nodes_.directions) for tree in host.estimators_)
+    assert forest.to_bytes() == host.to_bytes()
+    assert np.array_equal(forest.predict_proba(X), host.predict_proba(X))
+    with pytest.raises(ValueError, match="device='cpu'"):
+        gputree.GradientBoostingClassifier(1, splits="oblique", backend="cuda").fit(X, label)
+
+
 def test_features_drawn_at_every_node(on_device, on_numpy, example):
     X, label, _, _ = example(N_ROWS, n_features=5)
     target = class_target(label, 2, None)

@@ -10,13 +10,12 @@ from gputree.growth.directions import NodeRows, Sought
 from gputree.growth.fits import candidates
 
 SOUGHT = Sought("logistic", most_terms=8, n_projections=1, density=3.0, term_cost=0.0)
-KEY = np.array([5, 9], np.uint64)
 
 
 def found(X, target, n_rows, weight=None, total=10_000):
     weight = np.ones(len(X)) if weight is None else weight
     rows = NodeRows(X.T.copy(), np.array(n_rows), weight, total)
-    combos = candidates(rows, target, np.arange(len(X)), KEY[: len(n_rows)], SOUGHT)
+    combos = candidates(rows, target, np.arange(len(X)), SOUGHT)
     dense = np.zeros((*combos.weight.shape[:2], X.shape[1]))
     np.put_along_axis(dense, combos.column, combos.weight, axis=2)
     return dense
@@ -42,7 +41,7 @@ def test_weights_are_nearly_those_of_scikit_learn(total):
     assert abs(angle) > 0.998
     rows = NodeRows(X.T.copy(), np.array([len(X)]), np.ones(len(X)), total)
     plain = Sought("lda", most_terms=8, n_projections=1, density=3.0, term_cost=0.0)
-    lda = candidates(rows, class_target(y, 2, None), np.arange(len(X)), KEY[:1], plain)
+    lda = candidates(rows, class_target(y, 2, None), np.arange(len(X)), plain)
     line = lda.weight[0, -1] * scale[lda.column[0, -1]]
     assert abs(line @ theirs) / np.sqrt((line @ line) * (theirs @ theirs)) < 0.99
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gputree.errors import ModelFileError
+from gputree.explain.shap import expected_sum
 from gputree.tree.check import check_tree
 from gputree.tree.directions import Directions, added_up
 from gputree.tree.reshape import cut
@@ -75,9 +76,12 @@ def test_a_pickle_has_the_combinations_and_none_can_be_changed():
         again.directions.weight[0] = 2.0
 
 
-def test_trees_with_combinations_are_not_added_up():
-    with pytest.raises(ValueError, match="combinations of columns"):
-        Stack.of([tree()])
+def test_a_stack_tells_whether_its_trees_have_combinations_and_what_they_read():
+    stack = Stack.of([tree()])
+    assert stack.combines
+    assert stack.tested.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="Shapley"):
+        expected_sum(stack)
 
 
 def test_a_tree_with_combinations_is_accepted():

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gputree.arrays import to_numpy
 from gputree.backends.array.libraries import Library
 from gputree.backends.contract import Moves
 from gputree.backends.row_lists import dispersed_lists, with_room
 from gputree.data.bins import Bins
 from gputree.data.target import Target
-from gputree.dtypes import OUTSIDE, STAY, Array, HostArray
+from gputree.dtypes import OUTSIDE, STAY, SUM, Array, HostArray
 from gputree.runs import begins
 
 
@@ -41,7 +42,12 @@ class ArrayRows:
 
     @property
     def target(self) -> Target:
-        return self.coded.target
+        """What every row adds to sums, on the host."""
+        own = self.coded
+        if own.label is not None or own.point is not None:
+            return own.target
+        weight = None if own.weight is None else to_numpy(own.weight).astype(SUM)
+        return replace(own.target, weight=weight, value=to_numpy(own.value).astype(SUM))
 
 
 def rows_of(lib: Library, rows: ArrayRows, nodes: HostArray) -> tuple[Array, Array]:

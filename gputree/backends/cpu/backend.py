@@ -72,7 +72,7 @@ class CpuBackend(Defaults):
 
     name = "numba"
     device = "cpu"
-    grows_whole = boosts = True
+    grows_whole = boosts = projects = True
     shares_frontiers = False  # a thread has a tree
 
     def __init__(self, n_threads: int) -> None:

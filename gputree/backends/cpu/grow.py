@@ -16,7 +16,7 @@ from gputree.backends.cpu.distinct import NONE
 from gputree.backends.cpu.rate import ordered, rules_of, shape_of
 from gputree.backends.cpu.rows import CpuRows
 from gputree.backends.cpu.workers import Workers
-from gputree.backends.whole import CategoryLists, Limits, Whole, categories_by_feature
+from gputree.backends.whole import CategoryLists, Combined, Limits, Whole, categories_by_feature
 from gputree.data.bins import Bins
 from gputree.data.target import Channels
 from gputree.dtypes import FEATURE, SLOT, HostArray
@@ -49,7 +49,9 @@ def grow_whole(
     n_rows = max(len(rows.order) for rows in roots)
     is_lone = len(roots) < max(2, workers.n_threads) and n_rows > LONE_ROWS
     goes_ahead = limits.max_leaves is not None and n_rows > AHEAD_ROWS
-    if is_lone or goes_ahead:
+    if search.projections is not None and goes_ahead:
+        return None
+    if (is_lone or goes_ahead) and search.projections is None:
         n_places = _places_of_waves(roots, search, limits)
         if n_places is not None:
             own = roots[0], totals[0], keys[0], search, limits
@@ -124,7 +126,7 @@ def _grow(
     if is_pair:
         totals = np.array([totals[:2].sum(), totals[1]])
     categories = _categories(rows, search)
-    node, score, sums, threshold, listed = grow.grow(
+    node, score, sums, threshold, listed, column, weight = grow.grow(
         row,
         word,
         rows.label,
@@ -143,6 +145,7 @@ def _grow(
         _numbers(limits, search, channels),
         np.array(channels.units),
         bins.edges if search.is_random else None,
+        _projections(search),
     )
     n_rows = node[:, grow.N_ROWS]
     is_inner = node[:, grow.FIRST_CHILD] >= 0
@@ -170,8 +173,37 @@ def _grow(
             start=node[:, grow.BEGIN],
             n_rows=np.where(node[:, grow.FIRST_CHILD] < 0, n_rows, 0),
         ),
-        threshold=threshold if search.is_random else None,
+        threshold=_thresholds(node, threshold, search),
+        combined=_combined(node, column, weight, search),
     )
+
+
+def _projections(search: Search) -> tuple[Any, ...] | None:
+    """What nodes draw projections from as the kernel knows it; None where they draw none."""
+    plan = search.projections
+    if plan is None or len(plan.column) < 2:
+        return None
+    return plan.values, plan.at_most, plan.power, plan.n_tried, plan.term_cost, plan.column
+
+
+def _thresholds(node: HostArray, threshold: HostArray, search: Search) -> HostArray | None:
+    """Thresholds that lie elsewhere than midway between codes, NaN for all others."""
+    if search.is_random or search.projections is None:
+        return threshold if search.is_random else None
+    return np.where(node[:, grow.N_TERMS] > 0, threshold, np.nan)
+
+
+def _combined(
+    node: HostArray, column: HostArray, weight: HostArray, search: Search
+) -> Combined | None:
+    """The combinations that nodes test, node by node."""
+    plan = search.projections
+    if plan is None:
+        return None
+    own = np.flatnonzero(node[:, grow.N_TERMS])
+    n = node[own, grow.N_TERMS]
+    at = spread_out(node[own, grow.TERMS_AT], n)
+    return Combined(own, n, plan.column[column[at]], weight[at])
 
 
 def _categories(rows: CpuRows, search: Search) -> tuple[Any, ...] | None:

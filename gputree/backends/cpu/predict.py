@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gputree.arrays import to_numpy
+from gputree.backends.cpu import combined
 from gputree.backends.cpu.binning import as_matrix, floats, readable
 from gputree.backends.cpu.rows import LEAST_ROWS
 from gputree.backends.cpu.workers import Workers
@@ -46,6 +47,11 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
     leaf = np.zeros(table.n_rows, np.int64)
     if tree.n_nodes == 1:
         return leaf
+    if tree.directions is not None:
+        combined.leaves_of(
+            workers, combined.stack_of(tree), _matrix(table, tree.read), leaf[:, None]
+        )
+        return leaf
     matrix, column_of = _matrix(table, tree.tested)
     column = column_of[tree.feature]
     args = [matrix, column, tree.threshold, tree.missing_slot, tree.first_child]
@@ -60,6 +66,10 @@ def apply(workers: Workers, tree: Tree, table: Table) -> HostArray:
 def leaves_of(workers: Workers, stack: Stack, table: Table) -> HostArray:
     """Where each row ends in each tree, (rows, trees)."""
     leaf = np.zeros((table.n_rows, stack.n_trees), np.int32)
+    if stack.combines:
+        check_walk(stack, table)
+        combined.leaves_of(workers, stack, _matrix(table, stack.tested), leaf)
+        return leaf
     for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.leaves_of, predict_many.walked_leaves_of
         own = leaf[:, part.first_tree : part.first_tree + part.stack.n_trees]
@@ -71,6 +81,10 @@ def sum_leaves(workers: Workers, stack: Stack, table: Table, start: HostArray) -
     """The sum of the values of the leaves of each row, (rows, outputs)."""
     check_outputs(stack, len(start))
     total = np.tile(np.asarray(start, np.float64), (table.n_rows, 1))
+    if stack.combines:
+        check_walk(stack, table)
+        combined.sum_leaves(workers, stack, _matrix(table, stack.tested), total)
+        return total
     for part, matrix, column_of in _parts(stack, table):
         kernels = predict_many.sum_leaves, predict_many.walked_sum_leaves
         added = part.stack.root, part.stack.value, part.stack.column
