@@ -31,6 +31,10 @@ class Comm(Protocol):
         """The messages of all ranks, in their order."""
         ...
 
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        """What each rank has for this one, in their order; given what this one has for each."""
+        ...
+
     def stop(self, why: BaseException) -> NoReturn:
         """End the fit on every rank, and raise."""
         ...
@@ -50,6 +54,9 @@ class Alone:
 
     def gather(self, message: bytes) -> list[bytes]:
         return [message]
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        return messages
 
     def stop(self, why: BaseException) -> NoReturn:
         raise why

@@ -1,4 +1,4 @@
-"""Nodes of a growing tree: arrays with an entry a node, and what children have from parents.
+"""Nodes of a growing tree: arrays with one entry per node, and what children have from parents.
 
 Knows numbers of nodes and sums; must not know rows or devices.
 """
@@ -13,7 +13,7 @@ from gputree.runs import begins
 
 
 class Nodes:
-    """Growing arrays, one entry a node.
+    """Growing arrays, one entry per node.
 
     Each loop that grows trees has fields of its own beside those that children take from their
     parents: first_child, parent, depth, sums, left, and key where something is drawn.

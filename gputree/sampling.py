@@ -76,8 +76,13 @@ def with_answers(key: HostArray, answers: HostArray) -> HostArray:
 
 def shuffled(seed: int, n: int) -> HostArray:
     """The numbers below n in random order."""
+    return np.argsort(numbers_to_shuffle(seed, np.arange(n)), kind="stable")
+
+
+def numbers_to_shuffle(seed: int, place: HostArray) -> HostArray:
+    """The random numbers of places, by which these are put in order."""
     key = mix(~np.array([seed], np.uint64), np.uint64(0))
-    return np.argsort(mix(key, np.arange(n, dtype=np.uint64)), kind="stable")
+    return mix(key, place.astype(np.uint64))
 
 
 def drawn_by_group(seed: int, group: HostArray, n: int) -> HostArray:
@@ -91,11 +96,11 @@ def drawn_by_group(seed: int, group: HostArray, n: int) -> HostArray:
     by_group = order[np.argsort(group[order], kind="stable")]
     place = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     is_drawn = np.zeros(len(group), bool)
-    is_drawn[by_group] = place < np.repeat(_divided(n, count), count)
+    is_drawn[by_group] = place < np.repeat(divided(n, count), count)
     return is_drawn
 
 
-def _divided(n: int, count: HostArray) -> HostArray:
+def divided(n: int, count: HostArray) -> HostArray:
     """What each group has of `n` in proportion, less than its count; largest remainders first."""
     part, rest = np.divmod(count * n, count.sum())
     can_have_more = np.flatnonzero(part < count - 1)
@@ -120,17 +125,25 @@ def draw_key(seed: int, tree: int, *, replaces: bool) -> HostArray:
     return _purpose(tree_seed(seed, tree), purpose)
 
 
-def drawn_with_replacement(seed: int, n: int, total: int) -> HostArray:
-    """Some numbers below `total`, each drawn from all; the first do not depend on `n`."""
-    number = mix(_purpose(seed, WITH_REPLACEMENT), np.arange(n, dtype=np.uint64))
+def drawn_with_replacement(seed: int, n: int, total: int, first: int = 0) -> HostArray:
+    """Some numbers below `total`, each drawn from all; the first do not depend on `n`.
+
+    Without those before the number `first` of them.
+    """
+    number = mix(_purpose(seed, WITH_REPLACEMENT), np.arange(first, n, dtype=np.uint64))
     # A share times a large total may be rounded up to the total.
     return np.minimum((shares(number) * total).astype(np.int64), total - 1)
 
 
 def drawn_without_replacement(seed: int, n: int, total: int) -> HostArray:
     """Some different numbers below `total`, sorted."""
-    number = mix(_purpose(seed, WITHOUT_REPLACEMENT), np.arange(total, dtype=np.uint64))
+    number = numbers_without_replacement(seed, np.arange(total))
     return np.sort(np.argsort(number, kind="stable")[:n])
+
+
+def numbers_without_replacement(seed: int, place: HostArray) -> HostArray:
+    """The random numbers of places, of which the least are those that are drawn."""
+    return mix(_purpose(seed, WITHOUT_REPLACEMENT), place.astype(np.uint64))
 
 
 def drawn_columns(seed: int, n: int, total: int, *, replaces: bool) -> HostArray:

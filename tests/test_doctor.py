@@ -338,7 +338,7 @@ def test_auto_is_told_for_a_small_table_and_for_a_large_one():
     # Compiled kernels, once something has loaded them, are quicker for a small table, too.
     assert small["backend"] in ("numpy", "numba")
     assert small["device"] == "cpu"
-    assert "a GPU is not looked for below" in small["reason"]
+    assert "no GPU is searched for below" in small["reason"]
     assert large["backend"] == "numba"
     assert "no GPU is used, as " in large["reason"]
 

@@ -132,6 +132,7 @@ MAY_IMPORT = {
     },
     "gputree.cluster": {
         *FOUNDATION,
+        "gputree.progress",
         *(
             "gputree.backends",
             "gputree.data",
@@ -159,6 +160,7 @@ MAY_IMPORT = {
 # Which modules may know a library that is not always there, or not on every device.
 MAY_KNOW = {
     "cupy": {
+        "gputree.cluster.nccl",
         *("gputree.backends.array.libraries", "gputree.backends.cuda.cupy_device"),
         "gputree.backends.cuda.functions",
     },

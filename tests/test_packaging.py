@@ -90,7 +90,7 @@ def test_the_extras_bring_what_a_gpu_needs(metadata):
 
 def test_the_version_is_the_same_everywhere(metadata):
     assert metadata["Version"] == gputree.__version__
-    assert metadata["Name"] == "gputree"
+    assert metadata["Name"] == "gputree-ml"
 
 
 def test_commands_point_at_functions_that_exist(wheel):

@@ -125,8 +125,8 @@ def test_text_is_no_target_of_a_regression(csv_file):
         ("a,y\n", "has a header but no rows"),
         ("a,y,a\n1,2,3\n", "several columns named 'a'"),
         ("a, a,y\n1,2,3\n", "several columns named 'a'"),
-        (",a,y\n0,1,2\n", "column 1 has no name in the header"),
-        ("a;y\n1;2\n", "header is one cell with semicolons in it; separate cells by commas"),
+        ("a,,y\n0,1,2\n", "column 2 has no name in the header"),
+        ("a;y\n1;2\n3\n4\n", "the first line is one cell with semicolons in it; give every row"),
         ("a,y\n1,2\n1,2,3\n", "line 3 has 3 cells, the header has 2"),
         ("a,b,y\n1,2\n", "line 2 has 2 cells, the header has 3"),
         (f"a,{'x' * 99},{'x' * 99}\n1,2,3\n", r"several columns named 'x{37}\.\.\.'"),
@@ -174,11 +174,16 @@ def test_the_name_of_a_compressed_file_has_no_suffix(tmp_path):
     assert load_file(path).name == "my.table"
 
 
-def test_a_time_is_neither_a_feature_nor_a_target(tmp_path):
+def test_dates_are_split_and_no_target(tmp_path):
     path = tmp_path / "t.parquet"
     day = pa.array([datetime.date(2020, 1, 1)])
     pq.write_table(pa.table({"day": day, "y": [1]}), path)
-    with pytest.raises(ValueError, match=r"column 'day' is of type date32\[day\].*derive numbers"):
-        load_file(path)
+    table = load_file(path)
+    assert table.feature_names == ("day.year", "day.month", "day.weekday", "day.days")
+    assert table.X.tolist() == [[2020, 1, 3, 18262]]
+    span = pa.array([datetime.timedelta(1)])
+    pq.write_table(pa.table({"span": span, "y": [1]}), tmp_path / "s.parquet")
+    with pytest.raises(ValueError, match=r"column 'span' is of type duration.*derive numbers"):
+        load_file(tmp_path / "s.parquet")
     with pytest.raises(ValueError, match="the target 'day' is of type date32"):
         load_file(path, "day")

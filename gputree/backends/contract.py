@@ -194,6 +194,7 @@ class Backend(Core, Staying, Dividing, Sampling, Protocol):
     boosts: bool  # whether `boost` is
     answers_there: bool  # whether `answer` is
     measures_there: bool  # whether `apart` is
+    counts_freely: bool  # whether it costs nothing to ask how many rows nodes have
     # Whether trees that can share a frontier are grown sooner so than each by itself.
     shares_frontiers: bool
     # Whether another backend takes over later; handles but for codes are then to be made anew.
@@ -314,6 +315,21 @@ class Backend(Core, Staying, Dividing, Sampling, Protocol):
 
     def dense(self, hist: Hist) -> "Sums":
         """The sums of all features on the host; those of two parts of the rows can be added."""
+        ...
+
+    def sum_up(self, rows: Rows, nodes: HostArray) -> Array:
+        """The sums of some nodes as integers that add up over parts of the rows.
+
+        (nodes, bins, numbers), for each bin as many as the backend likes; on the host, or where
+        the backend computes.
+        """
+        ...
+
+    def hist_of(self, rows: Rows, sums: Array, bins: Bins) -> Hist:
+        """Sums as `sum_up` gives them, perhaps of several parts and of some of the features only.
+
+        `bins` are those of the features, `rows` those of any of the parts.
+        """
         ...
 
     def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:

@@ -86,7 +86,7 @@ class Defaults(Core):
     """The verbs that follow from the core."""
 
     grows_whole = boosts = answers_there = measures_there = False
-    shares_frontiers = True
+    shares_frontiers = counts_freely = True
     is_starting = can_go_over = False
     notes: tuple[str, ...] = ()
     # Where the array code of this class runs.
@@ -179,6 +179,13 @@ class Defaults(Core):
         n_features = len(hist.bins.features)
         pairs = np.divmod(np.arange(hist.n_nodes * n_features), n_features)
         return Sums.of_cells(hist.bins, hist.channels, self.cells(hist, *pairs))
+
+    def sum_up(self, rows: Rows, nodes: HostArray) -> Array:
+        return np.ascontiguousarray(self.dense(self.tally(rows, nodes)).array.transpose(0, 2, 1))
+
+    def hist_of(self, rows: Rows, sums: Array, bins: Bins) -> Hist:
+        array = np.ascontiguousarray(sums.transpose(0, 2, 1))
+        return Sums(bins, rows.target.channels, array)
 
     def derive(self, built: Hist, siblings: Siblings, above: Hist | None) -> Hist:
         found: Sums = built.derived(siblings, above)

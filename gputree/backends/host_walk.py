@@ -9,7 +9,7 @@ from gputree.tree.walk import Walk, descend
 
 
 def host_walker(table: Table) -> Walk:
-    """Rows of a table a level at a time, by NumPy."""
+    """Rows of a table, one level at a time, by NumPy."""
 
     @cache
     def read(column: int) -> HostArray:

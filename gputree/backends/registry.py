@@ -57,10 +57,10 @@ TREE_WALKS = 2_000
 STACK_WALKS = 100_000
 GPU_CELLS = 10_000_000  # from which a GPU is looked for; a guess: no GPU has been measured yet
 _REMEDY = {
-    "cuda": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
+    "cuda": "pip install 'gputree-ml[cuda12]' or 'gputree-ml[cuda13]', as your driver allows",
     "numba": "pip install numba",
     "torch": "pip install torch",
-    "cupy": "pip install 'gputree[cuda12]' or 'gputree[cuda13]', as your driver allows",
+    "cupy": "pip install 'gputree-ml[cuda12]' or 'gputree-ml[cuda13]', as your driver allows",
     "array_api_strict": "pip install array-api-strict",
 }
 
@@ -105,10 +105,10 @@ def choose(
     if data_on is not None and (device == "cuda" or (device == "auto" and backend in _CUDA_ONLY)):
         device = f"cuda:{data_on}"
     if backend is not None:
-        return Choice(_open(backend, device, n_threads), f"backend={backend!r} was asked for")
+        return Choice(_open(backend, device, n_threads), f"backend={backend!r} was requested")
     if device.startswith("cuda"):
         return _on_cuda(device, n_threads)
-    no_gpu = "device='cpu' was asked for"
+    no_gpu = "device='cpu' was requested"
     if device == "auto":
         if data_on is not None and _is_installed("cuda"):
             where = f"cuda:{data_on}"
@@ -244,7 +244,7 @@ def _finds_kept() -> bool:
 def _look_for_gpu(n_cells: int) -> tuple[bool, str]:
     """Whether to use a GPU for a table, or why not. Nothing is imported for small tables."""
     if n_cells < GPU_CELLS:
-        return False, f"a GPU is not looked for below {GPU_CELLS:,} cells"
+        return False, f"no GPU is searched for below {GPU_CELLS:,} cells"
     if not _is_installed("cuda"):
         return False, "no GPU is used, as numba-cuda is not installed"
     if _is_simulated():
@@ -257,7 +257,7 @@ def _on_cuda(device: str, n_threads: int) -> Choice:
         if name == "cuda" and _is_simulated():
             continue
         if _is_installed(name) and _cuda_devices(name):
-            reason = f"device={device!r} was asked for; {name} reaches it"
+            reason = f"device={device!r} was requested; {name} can use it"
             return Choice(_open(name, device, n_threads), reason)
     raise BackendUnavailable(
         f"device={device!r}: no CUDA device can be reached; it needs an NVIDIA GPU with its driver "

@@ -6,69 +6,49 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gputree import sampling
-from gputree.comm import ALONE, Comm, total
+from gputree.comm import total
 from gputree.data.bins import Bins
 from gputree.data.target import Target, drawn_target, without_rows
-from gputree.dtypes import SUM, HostArray
+from gputree.dtypes import HostArray
 
 Sampler: TypeAlias = Any  # a handle of a backend, which callers pass on and never open
 
 
-@dataclass(frozen=True, eq=False)
-class ContentOrder:
-    """An order of the rows that count, which depends on what they hold alone.
+class Order(Protocol):
+    """An order of the rows that count."""
 
-    Rows that agree in all of it are alike to every tree; they keep their order.
-    """
+    @property
+    def row(self) -> HostArray:
+        """Those that are here, in that order."""
+        ...
 
-    row: HostArray  # those that are here, sorted by what they hold
-    place: HostArray | slice  # of each among those of all ranks
-    n: int  # how many there are
-    comm: Comm
-
-    @classmethod
-    def alone(cls, row: HostArray) -> "ContentOrder":
-        """The order of rows that are all here."""
-        return cls(row, slice(None), len(row), ALONE)
-
-    def all_of(self, values: HostArray) -> HostArray:
-        """The integers that all ranks have for their rows, from those of the rows here."""
-        every = np.zeros(self.n, SUM)
-        every[self.place] = values
-        self.comm.add(every)
-        return every
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        ...
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Samples of the rows, one a tree."""
+class Draws(Protocol):
+    """Which rows are drawn for each tree, as `gputree.ensembles.draws` tells."""
 
-    seed: int
-    n_drawn: int  # rows of each sample
-    replaces: bool  # whether a row may be drawn more than once
-    order: ContentOrder
-    weight: HostArray | None  # (rows of all ranks,) integers, in that order; None: all alike
-    n_rows: int  # that are here
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def n_drawn(self) -> int: ...
+
+    @property
+    def replaces(self) -> bool: ...
+
+    @property
+    def order(self) -> Order: ...
+
+    @property
+    def weight(self) -> HostArray | None: ...
 
     def counts(self, tree: int) -> HostArray:
         """How often each row is drawn for a tree, (rows,)."""
-        seed, order = sampling.tree_seed(self.seed, tree), self.order
-        counts = np.zeros(self.n_rows, SUM)
-        if self.replaces and self.weight is not None:
-            reached = np.cumsum(self.weight)
-            number = sampling.drawn_with_replacement(seed, self.n_drawn, int(reached[-1]))
-            drawn = np.searchsorted(reached, number, side="right")
-        elif self.replaces:
-            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, order.n)
-        else:
-            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, order.n)
-        counts[order.row] = np.bincount(drawn, minlength=order.n)[order.place]
-        return counts
-
-    def samples(self, tree: int) -> HostArray:
-        """The rows drawn for a tree, those drawn twice being there twice."""
-        return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
+        ...
 
 
 @dataclass(frozen=True, eq=False)

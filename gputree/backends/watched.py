@@ -26,6 +26,13 @@ def mean_loss(
         return average(value(y, raw[0], loss.constant), weight, comm)
 
 
+def add_values(raw: HostArray, trees: Sequence[Tree], ends: Callable[[Tree], HostArray]) -> None:
+    """Add the trees of a round to sums of (outputs, rows): one an output, or one of them all."""
+    for output, tree in enumerate(trees):
+        value = tree.value[ends(tree)]
+        raw[output : output + value.shape[1]] += value.T
+
+
 class HostWatched:
     """Some rows of a fit."""
 
@@ -62,8 +69,7 @@ class HostOther:
         self._y, self._weight, self._comm = y, weight, comm
 
     def add(self, trees: Sequence[Tree]) -> None:
-        for output, tree in enumerate(trees):
-            self._raw[output] += tree.value[self._apply(tree, self._table), 0]
+        add_values(self._raw, trees, lambda tree: self._apply(tree, self._table))
 
     def predictions(self) -> HostArray:
         return self._raw

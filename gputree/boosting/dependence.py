@@ -43,6 +43,11 @@ class Recursion:
                 f"partial dependence values. Got init={self.init!r:.60}; use method='brute'",
                 stacklevel=2,
             )
+        if self._members[0].tree.value.shape[1] > 1:
+            raise ValueError(
+                "method='recursion' averages trees of one output each, and those of "
+                "multi_strategy='one_tree' have several; use method='brute'"
+            )
         values = read_grid(grid, np.asarray(features).tolist(), self.schema_)
         raw = np.tile(self._start[:, None], (1, len(grid)))
         # Where the hessian is not constant, it is what nodes call their weight.

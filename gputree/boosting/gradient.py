@@ -24,102 +24,104 @@ from gputree.kernels.losses import FOR_TWO_CLASSES, LOGISTIC, LOGITS, Link, Loss
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
-    """Gradient boosting for classes.
+    """Gradient boosting for classification.
 
-    Trees are added in rounds: each is fitted to the gradients of the deviance at the predictions so
-    far, one tree a round for two classes and one a class for more. Gradients are integers, so the
-    model is the same on every backend.
+    Trees are added in rounds: each is fitted to the gradients of the loss at the predictions so
+    far, with one tree per round for two classes and one per class and round for more. Gradients are
+    rounded to integers, so the model is the same on every backend.
 
     Parameters
     ----------
     n_estimators : int, default=100
         The number of rounds.
     loss : 'log_loss', 'exponential' or function, default='log_loss'
-        'log_loss' is the deviance; 'exponential' is the loss of AdaBoost, for two classes, at half
-        the log-odds that the trees add up to. A function of y, the numbers of the classes, and the
-        predictions so far, (n_rows,) for two classes and (n_rows, n_classes) for more, returns the
-        gradient and the hessian of a loss, each of the shape of the predictions, and as a third, if
-        it is to be watched by early stopping, the loss of each row; trees then start from 0. A
-        loss object of scikit-learn is taken as such a function.
+        'log_loss' is the logistic or softmax loss. 'exponential', for two classes, is the loss of
+        AdaBoost at half the log-odds. A function takes y, the class numbers, and the predictions so
+        far, of shape (n_rows,) for two classes and (n_rows, n_classes) for more. It returns the
+        gradient and the hessian of a loss in the shape of the predictions, and optionally the loss
+        of each row, which early stopping needs; trees then start from 0. A loss object of
+        scikit-learn is treated as such a function.
     learning_rate : float, default=0.1
-        What the values of leaves are multiplied by.
+        The factor that shrinks the contribution of each tree.
     max_depth : int or None, default=6
-        The largest depth of a tree.
+        The maximum depth of a tree.
     max_leaf_nodes : int or None, default=None
-        With a number, trees grow leaf by leaf, the best one first, up to so many leaves.
+        If set, trees grow leaf by leaf, the best split first, up to this number of leaves.
     min_samples_split : int or float, default=2
-        The least number of rows in a node that is split; a float is a share of all. More than 2
-        takes some more time.
+        The minimum number of rows in a node that is split; a float is a share of all rows. Values
+        above 2 take more time.
     min_samples_leaf : int, default=1
-        The least number of rows in a leaf. More than 1 takes some more time.
+        The minimum number of rows in a leaf. Values above 1 take more time.
     min_child_weight : float, default=1.0
-        The least hessian of the loss in a leaf, summed over its rows; at even odds a row has a
-        quarter where there are two classes.
+        The minimum sum of hessians in a leaf; with two classes, a row with even odds has a hessian
+        of 1/4.
     min_split_gain : float, default=0.0
-        What a split must at least lower the loss by, times 2.
+        The minimum gain of a split, which is twice the reduction of the loss.
     min_impurity_decrease : float, default=0.0
-        The same, divided by the weight of all rows that a tree sees, as in scikit-learn: what a
-        split must at least lower their mean loss by, times 2.
+        The same for the mean loss: the gain divided by the weight of all rows that a tree sees, as
+        in scikit-learn.
     l2_regularization : float, default=1.0
-        Added to the hessian of each leaf, which makes its value smaller.
+        A constant that is added to the hessian of each leaf, which shrinks the leaf's value.
     subsample : float, default=1.0
-        The chance of a row to take part in a round.
+        The probability that a row takes part in a round.
     oob_score : bool, default=False
-        Whether to note the loss of the rows that each round leaves out, for `oob_scores_` and
-        `oob_improvement_`. It takes a look at all predictions a round.
+        Whether to compute the loss of the rows that each round leaves out, for `oob_scores_` and
+        `oob_improvement_`. This needs all predictions once per round.
     colsample_bytree : float, default=1.0
-        The share of the features that a tree may test.
+        The share of the features that are drawn for each tree.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
         The number of features to try at each node.
+    multi_strategy : {'one_output_per_tree', 'one_tree'}, default='one_output_per_tree'
+        What a round of more than two classes has: a tree for each class, or one tree whose leaves
+        have a value for each class.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
-        1 where predictions may only rise with a feature, -1 where they may only fall. Trees are
-        searched on the host then, which takes longer.
+        1 if predictions must not fall as a feature grows, -1 if they must not rise. Splits are then
+        searched on the host, which takes longer.
     interaction_cst : list of lists of columns, 'pairwise', 'no_interactions' or None, default=None
-        Which features may be tested on one path from a root to a leaf.
+        Which features may be tested on the same path from the root to a leaf.
     class_weight : dict, 'balanced' or None, default=None
-        Weights of the classes.
+        The weights of the classes.
     init : estimator, 'zero' or None, default=None
-        What predictions begin with: the best constant, 0, or the log-odds of an estimator that
-        is fitted first, to the rows that trees see. With an estimator the model can be pickled, but
-        neither exported nor explained, which tell of trees alone.
+        The start of the predictions: the best constant (None), 0, or the log-odds of an estimator
+        that is fitted first, to the training rows of the trees. With an estimator the model can be
+        pickled, but not saved, exported or explained.
     early_stopping : bool or 'auto', default=False
-        Whether to stop when other rows are not predicted better any more: those given to `fit`, or
-        a part of the rows that is held out. 'auto' stops where there are more than 10,000 rows, or
-        others are given.
+        Whether to stop when the loss on validation rows no longer improves. These are given to
+        `fit`, or held out. 'auto' stops early if there are more than 10,000 rows, or if validation
+        rows are given.
     keep_best : bool, default=True
-        Whether early stopping keeps the rounds up to the best one only; otherwise all that were
-        made are kept, as in scikit-learn.
+        Whether early stopping keeps only the rounds up to the best one; otherwise all rounds are
+        kept, as in scikit-learn.
     scoring : 'loss', str, function or None, default='loss'
-        What early stopping looks at: the loss, or a score of scikit-learn by its name, a function
-        of model, X and y of which more is better, or None for what `score` says.
+        The measure of early stopping: the loss, the name of a score of scikit-learn, a function of
+        model, X and y that is higher for better models, or None for the method `score`.
     validation_fraction : float or None, default=0.1
-        The share of the rows of each class that early stopping holds out; at least one row of a
-        class is left to train on. None looks at the rows that trees see.
+        The share of the rows of each class that early stopping holds out; at least one row of each
+        class is left for training. None monitors the training rows.
     n_iter_no_change : int, default=10
-        How many rounds without a smaller loss, or a higher score, end a fit.
+        The number of rounds without improvement after which a fit ends.
     tol : float, default=1e-7
-        What a loss or score must change by to count.
+        The minimum change of the loss or score that counts as an improvement.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     min_samples_category : int or 'auto', default='auto'
-        The fewest rows that a category must have in a node to be told from others there, where
-        categories are divided into two groups; those with fewer are one together, and categories
-        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
-        categories, and for one in others.
+        The minimum number of rows of a category in a node. Categories with fewer rows are pooled,
+        together with those that do not occur in the node. 'auto' means 10 rows in columns of more
+        than 32 categories, and one row in others.
     missing : {'direction', 'category'}, default='direction'
         Missing values go to the side that lowers the loss more, or are a category of their own.
     unknown_category : {'missing', 'error'}, default='missing'
-        What becomes of categories that were not seen at fit, as in `DecisionTreeClassifier`.
+        The treatment of categories that were not in training, as in `DecisionTreeClassifier`.
     max_bins : int, default=255
-        The most bins a feature is cut into.
+        The maximum number of bins per feature.
     warm_start : bool, default=False
-        Whether to add rounds to the model that is there.
+        Whether to add rounds to the existing model.
     random_state : int, RandomState or None, default=None
-        The seed of the samples.
+        The seed of all draws.
     verbose : int, default=0
-        1 prints a table of rounds with the loss of the rows that they see, what it fell by out of
-        bag where rows are left out, and the time left, more seldom the more rounds there are; 2
-        prints every round. Where the loss is a function, a line tells how far the fit has come.
+        1 prints a table of rounds with the training loss, the out-of-bag improvement if rows are
+        left out, and the remaining time, with fewer lines the more rounds there are; 2 prints every
+        round. If the loss is a function, a line shows the progress.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -130,20 +132,20 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     n_iter_ : int
         The number of rounds.
     init_ : estimator or None
-        The fitted `init`, where it is an estimator.
+        The fitted `init`, if it is an estimator.
     estimators_ : sequence of DecisionTreeRegressor
-        The trees, round by round, made when asked for; `estimators_[round, output]` is one of them.
+        The trees, round by round, created on access; `estimators_[round, output]` is one of them.
     feature_importances_ : ndarray of shape (n_features,)
-        The share of each feature in what all splits gained.
+        The share of each feature in the total gain of all splits.
     validation_score_ : ndarray of shape (n_rounds,)
-        The mean loss on other rows after each round, or what `scoring` says of them, where there
-        are such rows.
+        The mean loss on the validation rows after each round, or the score by `scoring`, if there
+        are validation rows.
     oob_scores_, oob_improvement_ : ndarray of shape (n_rounds,), oob_score_ : float
-        With `oob_score`, the mean loss of the rows that each round has left out, what it has
-        fallen by since the round before, and the last of these losses. A round that leaves out
-        none has NaN, and rounds of an earlier fit that noted nothing have 0.
+        With `oob_score`: the mean loss of the rows that each round has left out, its decrease since
+        the previous round, and the last of these losses. A round that leaves out no row has NaN,
+        and rounds of an earlier fit without `oob_score` have 0.
     fit_report_ : FitReport
-        Where the fit ran and why, seconds a phase, rows, peak bytes.
+        Where the fit ran and why, seconds per phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
         As in `DecisionTreeClassifier`.
 
@@ -179,6 +181,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         oob_score: bool = False,
         colsample_bytree: float = 1.0,
         max_features: int | float | str | None = None,
+        multi_strategy: str = "one_output_per_tree",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         class_weight: Any = None,
@@ -240,7 +243,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
             yield like(X, self._labels(raw))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """What the trees add up to after one, two, ... rounds."""
+        """The decision function after one, two, ... rounds."""
         for raw in self._staged_raw(X):
             yield like(X, raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.T))
 

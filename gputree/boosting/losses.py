@@ -4,7 +4,7 @@ Means are of integers, and logarithms and exponentials are the portable ones: mo
 stop early, alike on every machine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -90,6 +90,25 @@ def for_numbers(
     variance.
     """
     return named(FOR_VALUES[name], Sample(y, weight, share, comm=comm, power=power))
+
+
+def for_columns(each: Sequence[Named]) -> Named:
+    """The loss of several outputs, each of which has one: the mean of theirs."""
+    first, n = each[0], len(each)
+    if first.refine is not None:
+        raise ValueError(
+            f"loss={first.loss.name!r} takes quantiles of residuals for leaves, which is not "
+            "supported for y with several columns; use a loss whose leaves are sums, such as "
+            "'squared_error', or fit a model for each column"
+        )
+
+    def start(y: HostArray, weight: HostArray) -> HostArray:
+        return np.concatenate([own.start(y[:, k], weight) for k, own in enumerate(each)])
+
+    def mean(y: HostArray, weight: HostArray, raw: HostArray) -> float:
+        return sum(own.mean(y[:, k], weight, raw[k : k + 1]) for k, own in enumerate(each)) / n
+
+    return replace(first, start=start, mean=mean)
 
 
 def for_classes(n_classes: int, name: str = "log_loss", comm: Comm = ALONE) -> Named:

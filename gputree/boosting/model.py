@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gputree.arrays import is_foreign
+from gputree.backends.watched import add_values
 from gputree.boosting.dependence import Recursion
 from gputree.boosting.init import fitted_init, is_model
 from gputree.boosting.losses import Named
@@ -17,6 +18,7 @@ from gputree.boosting.recipe import recipe_of
 from gputree.boosting.rounds import Objective, Rounds
 from gputree.boosting.run import BoostRun, counted, gained, ranks
 from gputree.boosting.stopping import Stopping, check_other_rows
+from gputree.boosting.vectors import VectorRounds
 from gputree.boosting.watch import has_ended
 from gputree.comm import ALONE, Comm
 from gputree.data.inputs import read_table
@@ -43,6 +45,7 @@ from gputree.prediction import answer_there, sum_leaves
 from gputree.tree.check import LARGEST
 from gputree.tree.stack import Stack
 
+STRATEGIES = "one_output_per_tree", "one_tree"  # of several outputs
 MOST_ROWS = 2**30  # sums of gradients have 31 bits, and every row needs some of them
 
 
@@ -66,6 +69,7 @@ class GradientBoosting(Recursion, Stopping):
     subsample: float
     colsample_bytree: float
     max_features: Any
+    multi_strategy: str
     monotonic_cst: Any
     interaction_cst: Any
     categorical_features: CategoricalFeatures
@@ -144,11 +148,14 @@ class GradientBoosting(Recursion, Stopping):
         if weight is not None and whole is not None:
             weight = np.where(whole > 0, weight, 0.0)  # as the cuts do
         weight, exponent = brought_near_one(weight, comm)
-        run = self._begin(Fit(dataset, budget), stem, {"n_outputs_": 1})
+        n_outputs = self._n_outputs(learned)
+        has_vectors = n_outputs > 1 and self.multi_strategy == "one_tree"
+        width = n_outputs if has_vectors else 1
+        run = self._begin(Fit(dataset, budget), stem, {"n_outputs_": width})
         run = BoostRun(**vars(run), target=target, weight=weight, weight_exponent=exponent)
         run.shown = shown(X, given, sample_weight)
         run.given, run.X, run.is_weighted = (X, given), X, weight is not None
-        run.trees_a_step = self._n_outputs(learned)
+        run.has_vectors, run.trees_a_step = has_vectors, n_outputs // width
         run.learned |= learned
         self._check_warm(learned)
         run.own = self._own_loss(learned)
@@ -265,14 +272,19 @@ class GradientBoosting(Recursion, Stopping):
         table = self._table(X)
         raw = self._go_on(np.tile(self._start[:, None], (1, table.n_rows)), X)
         backend = self._backend_for(table)
-        for at, member in enumerate(self._members):
-            output = at % len(self._start)
-            raw[output] += member.tree.value[backend.apply(member.tree, table), 0]
-            if output == len(self._start) - 1:
-                yield raw.copy()
+        n = self._trees_a_round()
+        for first in range(0, len(self._members), n):
+            trees = [member.tree for member in self._members[first : first + n]]
+            add_values(raw, trees, lambda tree: backend.apply(tree, table))
+            yield raw.copy()
+
+    def _columns(self) -> list[int]:
+        """The first output that each tree adds to."""
+        n = self._trees_a_round()
+        return [at % n for at in range(len(self._members))]
 
     def _stack(self) -> Stack:
-        columns = [at % len(self._start) for at in range(len(self._members))]
+        columns = self._columns()
         return self._members.stack(lambda tree: tree.value, columns)
 
     def _refuse_init(self, what: str) -> None:
@@ -297,7 +309,7 @@ class GradientBoosting(Recursion, Stopping):
             self.missing_,
             trees,
             tuple(tree.value for tree in trees),
-            tuple(at % len(self._start) for at in range(len(trees))),
+            tuple(self._columns()),
             self._start,
             link=self._link().name,
             classes=getattr(self, "classes_", None),
@@ -311,7 +323,7 @@ class GradientBoosting(Recursion, Stopping):
         return len(self._start) > 1
 
     def _trees_a_round(self) -> int:
-        return len(self._start)
+        return len(self._start) // self._members[0].tree.value.shape[1]
 
     # Steps of a fit.
 
@@ -351,6 +363,7 @@ class GradientBoosting(Recursion, Stopping):
         parameters.share("subsample", self.subsample)
         parameters.share("colsample_bytree", self.colsample_bytree)
         self._check_stopping()
+        parameters.one_of("multi_strategy", self.multi_strategy, dict.fromkeys(STRATEGIES))
         parameters.one_of("missing", self.missing, dict.fromkeys(("direction", "category")))
         unknown = parameters.WAYS["unknown_category"]
         parameters.one_of("unknown_category", self.unknown_category, dict.fromkeys(unknown))
@@ -396,7 +409,7 @@ class GradientBoosting(Recursion, Stopping):
         run.learned["init_"] = self._fitted_init(run, inside)
         raw = self._go_on(raw, run.given[0], run.learned)
         run.learned["_start"] = run.start
-        rounds = Rounds(
+        rounds = (VectorRounds if run.has_vectors else Rounds)(
             backend,
             dataset.data,
             dataset.bins,
@@ -451,7 +464,7 @@ class GradientBoosting(Recursion, Stopping):
         y = run.target
         if inside is not None:
             y, weight = y[inside], weight[inside]
-        start = np.zeros(run.trees_a_step)
+        start = np.zeros(self._n_outputs(run.learned))
         if self.init is None:
             start = run.named.start(y[weight > 0], weight[weight > 0])
         return np.tile(start[:, None], (1, dataset.n_rows)), start
@@ -484,8 +497,9 @@ class GradientBoosting(Recursion, Stopping):
             or not (np.abs(start) <= LARGEST).all()
         ):
             raise ModelFileError("the start of the model does not fit its outputs")
-        if len(self._members) % len(start):
+        if self.multi_strategy != "one_tree" and len(self._members) % len(start):
             raise ModelFileError("a round of the model is not complete")
-        if any(read_outputs(member.tree) != 1 for member in self._members):
-            raise ModelFileError("a node of a boosted tree has other than one value")
+        width = len(start) if len(start) > 1 and self.multi_strategy == "one_tree" else 1
+        if any(read_outputs(member.tree) != width for member in self._members):
+            raise ModelFileError("a node of a boosted tree has another number of values")
         self._start = start

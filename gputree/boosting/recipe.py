@@ -69,7 +69,7 @@ def _constraints(model: "GradientBoosting", run: BoostRun) -> Constraints | None
     found = read_constraints(ways, groups, dataset, type(model).__name__)
     if found is None or not found.monotone.any():
         return found
-    if run.trees_a_step > 1:
+    if model._n_outputs(run.learned) > 1:
         raise ValueError(
             "monotonic constraints are not supported for multiclass classification: "
             "probabilities of several classes cannot all rise; use two classes"

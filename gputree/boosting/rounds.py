@@ -1,4 +1,4 @@
-"""The rounds of boosting: gradients, a tree an output, steps.
+"""The rounds of boosting: gradients, one tree per output, steps.
 
 Knows the contract and the growth of trees; must not know devices, or estimators.
 """
@@ -104,9 +104,14 @@ class Rounds:
         self.y, self.weight, self.loss, self.recipe, self.refine = y, weight, loss, recipe, refine
         self.n_outputs = len(start)
         self.lots = Lots(len(y), inside, rank, weight, comm)
-        self.raw_scores: RawScores = backend.raw_scores(start, y, weight)
-        self.urn = backend.urn(self.raw_scores, self.lots)
         self.peak_bytes = 0
+        self.raw_scores: RawScores = None
+        self._open(start)
+
+    def _open(self, start: HostArray) -> None:
+        """Let the backend keep predictions, and draw rows."""
+        self.raw_scores = self.backend.raw_scores(start, self.y, self.weight)
+        self.urn = self.backend.urn(self.raw_scores, self.lots)
 
     def some(self, number: int, most: int) -> list[list[Tree]]:
         """The trees of one round or of several, but at most so many; the predictions move on."""
@@ -124,8 +129,7 @@ class Rounds:
         """Let the backend go on that takes over, from the predictions so far."""
         raw = self.predictions()
         self.backend.go_over()
-        self.raw_scores = self.backend.raw_scores(raw, self.y, self.weight)
-        self.urn = self.backend.urn(self.raw_scores, self.lots)
+        self._open(raw)
 
     def _boosted(self, number: int, n_rounds: int) -> list[Tree] | None:
         """The trees of some rounds by the backend alone; None where it has no way to."""
@@ -243,7 +247,7 @@ class Rounds:
         channels = gradients.channels
         recipe = self.recipe
         shift = channels.weight_shift
-        least = np.ceil(_shifted(recipe.min_child_weight, shift, MOST_WEIGHT))
+        least = np.ceil(shifted(recipe.min_child_weight, shift, MOST_WEIGHT))
         key = sampling.root_key(recipe.seed, tree)
         columns = self._columns(key)
         return Rules(
@@ -253,14 +257,14 @@ class Rounds:
             min_rows_split=recipe.min_rows_split,
             min_rows_leaf=recipe.min_rows_leaf,
             min_weight_leaf=max(1, int(least)),
-            min_score=_shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),
+            min_score=shifted(recipe.min_gain, 2 * channels.point_shift[0] - shift),
             splits_without_gain=False,
             n_drawn=recipe.n_drawn,
             seed=int(_seeds(key)[0]),
             missing=recipe.missing,
             subset_method=recipe.subset_method,
-            ridge=_shifted(recipe.ridge, shift, MOST_RIDGE),
-            category_ridge=_shifted(recipe.ridge + recipe.category_ridge, shift, MOST_RIDGE),
+            ridge=shifted(recipe.ridge, shift, MOST_RIDGE),
+            category_ridge=shifted(recipe.ridge + recipe.category_ridge, shift, MOST_RIDGE),
             min_category=self._min_category(gradients),
             most_whole=recipe.most_whole,
             columns=None if columns is None else columns[0],
@@ -289,9 +293,7 @@ class Rounds:
             residuals = self.backend.residuals(self.raw_scores, grown.rows, layout.number)
             return self._taken(self.refine(residuals))
         gradient, hessian = self._sums(grown, gradients).astype(np.float64).T
-        step = LOSSES.newton(
-            gradient, hessian, _shifted(self.recipe.ridge, gradients.hessian_shift)
-        )
+        step = LOSSES.newton(gradient, hessian, shifted(self.recipe.ridge, gradients.hessian_shift))
         with np.errstate(over="ignore"):
             step = np.ldexp(step, gradients.hessian_shift - gradients.gradient_shift)
         if grown.constraints is not None:
@@ -335,7 +337,7 @@ class _Watched:
         return self._watched.mean_loss(loss)
 
 
-def _shifted(value: float, shift: int, most: float = np.inf) -> float:
+def shifted(value: float, shift: int, most: float = np.inf) -> float:
     """A number of the units of the loss in those of channels, but not more than the most."""
     with np.errstate(over="ignore"):
         return float(min(np.ldexp(value, shift), most))

@@ -34,6 +34,7 @@ class BoostRun(Run):
     given: tuple[Any, Any] = (None, None)  # the rows of a fit and their target, as they came
     X: Any = None  # those rows, or other ones that are watched
     is_weighted: bool = False  # whether those that are watched have weights
+    has_vectors: bool = False  # whether a tree of a round has a value for each output
     patience: int | None = None  # the rounds without progress that end a fit; None: it never does
     watch: Watch | None = None
     ledger: Ledger | None = None
@@ -74,7 +75,7 @@ def held_out_rows(dataset: Dataset, is_held_out: HostArray | None) -> list[Table
 def ranks(order: ContentOrder, n_rows: int) -> HostArray:
     """The rank of each row in an order of some; the others, which no tree sees, have the first."""
     rank = np.zeros(n_rows, np.int64)
-    rank[order.row] = np.arange(order.n)[order.place]
+    rank[order.row] = order.place
     return rank
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
-from gputree import sampling
+from gputree.backends.contract import Other
+from gputree.backends.watched import HostOther
 from gputree.boosting.ledger import Ledger, LossTable
 from gputree.boosting.rounds import Rounds
 from gputree.boosting.run import BoostRun, counted, held_out_rows, ranks
@@ -150,8 +151,8 @@ class Stopping(Ensemble):
                 "train on; use less, or early_stopping=False"
             )
         is_out = np.zeros(len(run.target), bool)
-        group = order.all_of(self._groups(run)[order.row])
-        is_out[order.row] = sampling.drawn_by_group(run.seed, group, n_out)[order.place]
+        group = self._groups(run)[order.row]
+        is_out[order.row] = order.drawn_by_group(run.seed, group, n_out)
         if not total(order.comm, np.count_nonzero(is_out)):
             raise ValueError(
                 "early_stopping holds out rows of classes that have at least two, but there is no "
@@ -203,7 +204,11 @@ class Stopping(Ensemble):
         table, y, weight = run.validation
         row = np.arange(len(y))
         watch = Watch(self._measure(run, row, row), y, weight, run.patience, float(self.tol))
-        other = run.fit.backend.other_rows(table, self._first_watched(run, row), y, weight)
+        first, backend = self._first_watched(run, row), run.fit.backend
+        if run.has_vectors:  # which are added on the host
+            other: Other = HostOther(lambda *at: backend.apply(*at), table, first, y, weight)
+        else:
+            other = backend.other_rows(table, first, y, weight)
         loss = self._watched_loss(run)
 
         def look(trees: list[Tree]) -> float:
@@ -226,7 +231,8 @@ class Stopping(Ensemble):
     def _watched_loss(self, run: BoostRun) -> Loss | None:
         """The loss that is watched, where backends know it; None for functions and scores."""
         assert run.named is not None
-        return run.named.loss if self._watches_loss() and run.own is None else None
+        is_known = self._watches_loss() and run.own is None and not run.has_vectors
+        return run.named.loss if is_known else None
 
     def _measure(self, run: BoostRun, row: HostArray, by_content: HostArray) -> Measure:
         """What is to become smaller."""

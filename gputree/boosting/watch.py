@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gputree.backends.contract import Backend
+from gputree.backends.watched import add_values
 from gputree.data.table import Table
 from gputree.dtypes import HostArray
 from gputree.tree.tree import Tree
@@ -23,10 +24,12 @@ class RunningScores:
 
     def add(self, trees: Sequence[Tree]) -> HostArray:
         """The sums with the trees of one more round."""
-        for output, tree in enumerate(trees):
+
+        def ends(tree: Tree) -> HostArray:
             leaf = [self._backend.apply(tree, table) for table in self._tables]
-            ends = np.concatenate([np.empty(0, np.int64), *leaf])  # there may be no rows here
-            self._raw[output] += tree.value[ends, 0]
+            return np.concatenate([np.empty(0, np.int64), *leaf])  # there may be no rows here
+
+        add_values(self._raw, trees, ends)
         return self._raw
 
 

@@ -36,7 +36,7 @@ def command(**options: Any) -> int:
     """Time gputree's backends and scikit-learn's trees on a table, in alternation."""
     output = output_of(options)
 
-    from gputree.cli.sources import path_of
+    from gputree.cli.sources import opened, path_of
     from gputree.diagnostics.bench import as_text, bench
     from gputree.diagnostics.tables import load_bundled, load_file
 
@@ -49,7 +49,7 @@ def command(**options: Any) -> int:
         table = (
             load_bundled(options["table"])
             if path is None
-            else load_file(path, options["target"], encoding=options["encoding"])
+            else load_file(opened(options), options["target"])
         )
     with output.waiting("timing"):
         found = bench(

@@ -168,7 +168,7 @@ def _looks_like_id(name: str, column: Any, n_distinct: int) -> str:
         return ""
     return (
         f"look here: {name!r} is named like an id and has {n_distinct:,} values in "
-        f"{count(len(column), 'row')}; if it only tells rows apart, give --ignore {name}"
+        f"{count(len(column), 'row')}; if it only identifies rows, give --ignore {name}"
     )
 
 
@@ -178,7 +178,7 @@ def _too_many(name: str, n_distinct: int, n_known: int) -> str:
         return ""
     return (
         f"look here: {name!r} has {n_distinct:,} categories, {n_known / n_distinct:.1f} rows each; "
-        f"a model learns such rows by heart; compare its score with that of --ignore {name}"
+        f"a model can memorize such rows; compare its score with that of --ignore {name}"
     )
 
 

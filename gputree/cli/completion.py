@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from gputree.cli.options import OneOf
 from gputree.cli.output import say
 
 SHELLS = ("bash", "zsh", "fish")
@@ -18,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES, short_help="Print a script for completion in a shell")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=OneOf(SHELLS))
 def command(shell: str) -> int:
     """Print the script that makes a shell complete commands, options and files."""
     from click.shell_completion import get_completion_class

@@ -21,6 +21,8 @@ from gputree.cli.output import Output, count, write_text
 if TYPE_CHECKING:
     from gputree.cli.attribution import Shapley
 
+FEW_ROWS = 1000  # to be explained where only means are shown
+
 EXAMPLES = """\
   gputree explain houses.gputree houses.csv
   gputree explain houses.gputree new.csv --row 1 --row 7 --top 5
@@ -52,9 +54,8 @@ EXAMPLES = """\
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
-    default=1000,
     metavar="N",
-    help="Maximum number of rows to explain without --row (default: 1000).",
+    help="Maximum number of rows to explain without --row (default: 1000; all with --output).",
 )
 @text_options
 @output_option("Write all Shapley values to a CSV file")
@@ -96,7 +97,7 @@ def _chosen(options: dict[str, Any], n_rows: int, output: Output) -> list[int]:
         return [row - 1 for row in options["rows"]]
     if options["is_path"]:
         raise ValueError("--path prints the path of a row; choose it with --row")
-    most = options["sample"]
+    most = options["sample"] or (n_rows if options["output"] is not None else FEW_ROWS)
     if n_rows <= most:
         return list(range(n_rows))
     output.note(f"explaining {most:,} of {n_rows:,} rows, evenly spaced; --sample changes how many")

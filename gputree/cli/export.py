@@ -38,7 +38,7 @@ def command(**options: Any) -> int:
     """Write a model in another format, chosen by the suffix of FILE or by --format.
 
     The exported model gives the same predictions; what a format cannot express is refused with the
-    reason. ONNX and treelite need pip install 'gputree[export]'; the other formats need nothing.
+    reason. ONNX and treelite need pip install 'gputree-ml[export]'; the other formats need nothing.
     """
     output = output_of(options)
     place, form = options["output"], options["form"]

@@ -4,6 +4,7 @@ Knows which estimators there are; must not know tables nor files.
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from gputree.cli.settings import near
@@ -32,6 +33,11 @@ BASES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "rules": ("tree", {CLASSIFICATION: {"pruning": None}}),
 }
 BASE_OF = {"bagging": "tree", "adaboost": "tree", "rules": "c45"}
+# Models that no page of HTML can show, with the reason.
+PAGELESS = {
+    "oblique": "a page shows tests of single columns, and oblique trees combine them",
+    "rules": "a page shows trees, and rules are none",
+}
 READABLE_DEPTH = 5  # of a single tree where nothing else is asked for, so that it can be read
 ELSEWHERE = {
     "categorical_features": "--category, --number and --ordered say which columns hold categories",
@@ -48,6 +54,11 @@ class Wanted:
     name: str
     given: dict[str, Any]  # by options of their own; left out where it is not there
     settings: dict[str, Any]  # by --set
+
+    @property
+    def is_depth_default(self) -> bool:
+        """Whether the depth is limited though nobody has asked for it."""
+        return self.name == "tree" and "max_depth" not in {*self.given, *self.settings}
 
     def make(self, task: str) -> Any:
         """The estimator, not fitted; refuses parameters that it does not have."""
@@ -128,7 +139,23 @@ def _sorted_out(
 
 def _unknown(where: str, name: str, model: str, known: list[str]) -> ValueError:
     settable = [each for each in known if each not in ELSEWHERE]
-    return ValueError(f"{where} --model {model} has no parameter {name!r}{near(name, settable)}")
+    hint = "" if get_close_matches(name, settable) else _having(name)
+    hint = hint or near(name, settable)
+    return ValueError(f"{where} --model {model} has no parameter {name!r}{hint}")
+
+
+def _having(name: str) -> str:
+    """The models that have a parameter, to be put behind a message; nothing where none has."""
+    found = []
+    for model, kinds in MODELS.items():
+        task = CLASSIFICATION if kinds[0] else REGRESSION
+        base = _base(model, task, {})
+        if name in {
+            *_new(model, task).get_params(deep=False),
+            *(base.get_params() if base else ()),
+        }:
+            found.append(model)
+    return f"; those that have it are --model {', '.join(found)}" if found else ""
 
 
 def _value(name: str, value: Any) -> Any:

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gputree.cli.output import Output
+from gputree.cli.settings import near
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]  # it has a type argument from version 8.4 on
@@ -50,6 +51,17 @@ def output_of(options: dict[str, Any]) -> Output:
 
 
 # Types
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]
+    """One of some words; a wrong one is told with those that look like it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word."""
+        if value not in self.choices:
+            known = [str(choice) for choice in self.choices]
+            self.fail(f"{value!r} is unknown{near(str(value), known)}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class TableName(ParamType):
@@ -144,16 +156,16 @@ def text_options(function: Function) -> Function:
             click.option(
                 "--separator",
                 metavar="CHARACTER",
-                help="What separates the cells of a text: comma, semicolon, tab, bar, space, ...",
+                help="The separator of a text file: comma, semicolon, tab, bar, space, ...",
             ),
             click.option(
-                "--decimal", type=click.Choice([".", ","]), help="The decimal mark of its numbers."
+                "--decimal", type=click.Choice([".", ","]), help="The decimal mark of a text file."
             ),
             click.option(
                 "--header/--no-header",
                 "has_header",
                 default=None,
-                help="Whether its first line names the columns.",
+                help="Whether the first line has column names.",
             ),
             click.option(
                 "--day-first/--month-first",

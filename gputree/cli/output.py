@@ -16,6 +16,11 @@ from typing import Any
 
 from gputree.progress import Waiting
 
+# By which a model and a page of ours are known, and a report as text.
+MARKS = (b"gputree\n", b'<meta name="generator" content="gputree">')
+TEXT_MARK = b"table     "
+HEAD = 4096  # bytes in which they are
+
 
 @dataclass
 class Output:
@@ -129,6 +134,18 @@ def check_place(path: Path, option: str, *inputs: str | Path) -> None:
     for each in inputs:
         if is_one_file(path, Path(each)):
             raise ValueError(f"{path} is an input of the command; choose another with {option}")
+
+
+def check_own(path: Path, option: str) -> None:
+    """Refuse to replace a file that gputree has not written."""
+    if not path.is_file():
+        return
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    if head and not any(mark in head for mark in MARKS) and not head.startswith(TEXT_MARK):
+        raise ValueError(
+            f"{path} is there and was not written by gputree; choose another place with {option}"
+        )
 
 
 def is_one_file(one: Path, other: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from gputree import __version__
+from gputree.cli.cures import of_command_line
 from gputree.cli.output import in_a_line, say, warnings_in_a_line
 
 # Exit statuses; those of signals are 128 and the signal's number, as in a shell.
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError) as error:
         if _is_bug(error):
             raise
-        say(f"gputree: error: {in_a_line(error)}", sys.stderr)
+        say(f"gputree: error: {of_command_line(in_a_line(error))}", sys.stderr)
         return MISTAKE
     return status
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gputree.cli.options import (
+    OneOf,
     TableName,
     documented,
     known_target_option,
@@ -37,7 +38,7 @@ EXAMPLES = """\
 @click.argument("table", type=TableName(), required=False)
 @click.option(
     "--method",
-    type=click.Choice(METHODS),
+    type=OneOf(METHODS),
     required=True,
     metavar="NAME",
     help=f"The pruning method: {', '.join(METHODS)}.",

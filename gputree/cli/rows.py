@@ -21,8 +21,8 @@ from gputree.files import readings
 from gputree.files.like import NotDatesError, column_like, not_dates, sources_of
 
 NEW = {  # what becomes of categories that the training did not have
-    "missing": "taken as missing",
-    "majority": "sent where most rows of the training went",
+    "missing": "treated as missing",
+    "majority": "sent to the largest branch",
 }
 WORDS = {"True": "true", "False": "false"}  # as text files have them
 
@@ -166,8 +166,8 @@ def _column(source: Source, schema: Any, at: int, column: Any, output: Output) -
     if new:
         n_rows = int(cells.among(column, new).sum())
         output.note(
-            f"column {name!r} of {source.name} has {count(len(new), 'category')} that the training "
-            f"did not have ({listed(new, most=3)}), in {count(n_rows, 'row')}; "
+            f"column {name!r} of {source.name} has {count(len(new), 'category')} that did not "
+            f"occur in training ({listed(new, most=3)}), in {count(n_rows, 'row')}; "
             f"{NEW.get(schema.unknown, 'refused')}"
         )
     is_ordered = schema.kinds[at].name == "ORDINAL"

@@ -16,6 +16,7 @@ from gputree.cli.models import CLASSIFICATION
 from gputree.cli.output import Output, count
 from gputree.dtypes import HostArray
 
+LEAST_SHARE = float(np.finfo(np.float64).eps)  # that a log loss counts, as in scikit-learn
 INTERRUPTED = "the fit was interrupted"  # how an ensemble reports that it has fewer trees
 
 
@@ -110,12 +111,35 @@ def scores(model: Any, rows: Rows, task: str) -> dict[str, float]:
     if weight is not None and not weight.any():
         weight = None
     if task == CLASSIFICATION:
-        return {"accuracy": float(np.average(rows.y == predicted, weights=weight))}
+        found = {"accuracy": float(np.average(rows.y == predicted, weights=weight))}
+        if hasattr(model, "predict_proba"):
+            found |= _of_probabilities(model, rows, weight)
+        return found
     # The share of the variance that is explained needs a variance.
     has_variance = len(np.unique(rows.y)) > 1
     explained = r2_score(rows.y, predicted, sample_weight=weight) if has_variance else math.nan
     error = root_mean_squared_error(rows.y, predicted, sample_weight=weight)
     return {"R²": float(explained), "RMSE": float(error)}
+
+
+def _of_probabilities(model: Any, rows: Rows, weight: HostArray | None) -> dict[str, float]:
+    """Scores of probabilities. The AUC of many classes is the mean of each against the others."""
+    from sklearn.metrics import roc_auc_score
+
+    shares, classes = model.predict_proba(rows.X), model.classes_
+    area = math.nan
+    if len(np.unique(rows.y)) == len(classes) > 1 and np.isin(rows.y, classes).all():
+        of = shares[:, 1] if len(classes) == 2 else shares
+        area = float(roc_auc_score(rows.y, of, sample_weight=weight, multi_class="ovr"))
+    losses = log_losses(shares, classes, rows.y)
+    return {"AUC": area, "log loss": float(np.average(losses, weights=weight))}
+
+
+def log_losses(shares: HostArray, classes: HostArray, y: HostArray) -> HostArray:
+    """The log loss of each row; a class that the training did not have had no chance."""
+    at = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    share = np.where(classes[at] == y, shares[np.arange(len(y)), at], 0.0)
+    return np.asarray(-np.log(np.maximum(share, LEAST_SHARE)))
 
 
 def fold_scores(
@@ -153,7 +177,7 @@ def score_text(name: str, value: float) -> str:
     """A score as it is printed."""
     if math.isnan(value):
         return "undefined"
-    return f"{value:.4g}" if name == "RMSE" else f"{value:.3f}"
+    return f"{value:.4g}" if name in ("RMSE", "log loss") else f"{value:.3f}"
 
 
 def score_lines(parts: dict[str, dict[str, float]]) -> list[tuple[str, str]]:

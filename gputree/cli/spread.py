@@ -19,7 +19,9 @@ from gputree.cli import columns, streamed
 from gputree.cli.answers import target_name
 from gputree.cli.models import Wanted
 from gputree.cli.output import Output, count
+from gputree.cli.results import Clock, Result
 from gputree.cli.sources import Source
+from gputree.cli.tally import Tally, joined
 from gputree.errors import ClusterError
 from gputree.files.row_groups import RowGroupFile, RowGroups
 
@@ -79,7 +81,7 @@ def _processes() -> Crew:
         if any(os.environ.get(name) == "0" for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK")):
             raise ImportError(
                 f"{n_processes()} processes were started together, and mpi4py, by which they talk, "
-                "is not installed: pip install 'gputree[mpi]', or start one process"
+                "is not installed: pip install 'gputree-ml[mpi]', or start one process"
             ) from error
         raise click.exceptions.Exit(0) from None
     return Processes(world())
@@ -182,22 +184,24 @@ class _Plan:
     reason: str
 
 
-def train_spread(
-    options: dict[str, Any], wish: Wanted, output: Output, crew: Crew
-) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
+def train_spread(options: dict[str, Any], wish: Wanted, output: Output, crew: Crew) -> Result:
+    """A model of rows that others have, and what there is to say of it."""
+    clock = Clock()
     with warnings.catch_warnings():
         if not crew.is_first:
             output.is_quiet = True
             warnings.simplefilter("ignore")
         plan = crew.told(partial(_plan, options, wish))
+        clock.lap("reading")
         given = {"target": plan.target, "weight": plan.weight, "columns": plan.features}
         with output.waiting(f"training on {crew.name}"):
             model = crew.fit(plan.estimator, plan.path, **given)
+        clock.lap("training")
         with output.waiting("scoring"):
             parts = crew.each(partial(_score, model, plan), plan.path)
         if not crew.is_first:
             raise click.exceptions.Exit(0)
+        clock.lap("scoring")
     source, told = _seen(options)
     known = streamed.Trained(
         source,
@@ -208,15 +212,16 @@ def train_spread(
         model.fit_report_.n_rows,
         len(plan.features),
         f"read by {crew.name}",
-        streamed.joined(parts).scores(plan.task),
+        joined(parts).scored(plan.task),
         model,
     )
-    return known.text(), known.data(), model
+    return known.result(clock, output)
 
 
 def _seen(options: dict[str, Any]) -> tuple[Source, list[columns.Told]]:
     source = streamed.source_for(options, "a cluster")
-    return source, streamed.told_of(source, target_name(source, options["target"]), options)
+    target = target_name(source, options["target"])
+    return source, streamed.told_of(source, target, options, has_parts=False)
 
 
 def _plan(options: dict[str, Any], wish: Wanted) -> _Plan:
@@ -253,7 +258,7 @@ def _with_categories(estimator: Any, names: list[str]) -> Any:
     return estimator.set_params(estimator=inner)
 
 
-def _score(model: Any, plan: _Plan, rows: RowGroups) -> streamed.Tally:
+def _score(model: Any, plan: _Plan, rows: RowGroups) -> Tally:
     """How right a model is about a share of the rows."""
     file = RowGroupFile(rows)
     source = Source(plan.path, "", file.schema.empty_table(), None, file=file)

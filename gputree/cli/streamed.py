@@ -15,22 +15,31 @@ from gputree.cli.answers import target_name, task_of_numbers
 from gputree.cli.cells import NUMBER
 from gputree.cli.models import CLASSIFICATION, REGRESSION, Wanted
 from gputree.cli.output import Output, count, fact
+from gputree.cli.results import Clock, Result
 from gputree.cli.rows import known_rows
-from gputree.cli.scoring import fit_on, score_lines
+from gputree.cli.scoring import fit_on
 from gputree.cli.sources import Source, opened, path_of, source_of
-from gputree.cli.summary import fitted_data, fitted_lines, model_text, named
+from gputree.cli.summary import (
+    baseline_data,
+    fitted_data,
+    fitted_lines,
+    model_text,
+    named,
+    score_facts,
+)
+from gputree.cli.tally import Scored, Tally, joined
 from gputree.files.parts import is_date, split_column
 
 CHUNK_BYTES = 2**25
+ON = "training rows"
 KINDS = {"numeric": columns.NUMBER, "ordinal": columns.ORDERED}
 # Parameters that decide how the columns of the file are binned.
 OF_DATASET = ("max_bins", "device", "backend", "n_jobs")
 
 
-def train_streamed(
-    options: dict[str, Any], wish: Wanted, output: Output
-) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
+def train_streamed(options: dict[str, Any], wish: Wanted, output: Output) -> Result:
+    """A model of a file, and what there is to say of it."""
+    clock = Clock()
     source = source_for(options, "--stream")
     target = target_name(source, options["target"])
     told = told_of(source, target, options)
@@ -39,13 +48,16 @@ def train_streamed(
     _refuse_mixed(source, data, options["category"])
     output.look(source.notes)
     task, reason = task_of(target, data.y, options["task"])
+    clock.lap("reading")
     model = fit_on(wish.make(task), (data,), output, "training")
+    clock.lap("training")
     _note_ids(told, data, output)
     with output.waiting("scoring"):
-        part = tally_of(model, source, target, options["weight"], task).scores(task)
+        scored = tally_of(model, source, target, options["weight"], task).scored(task)
+    clock.lap("scoring")
     size = data.n_rows, len(data.schema.names)
-    trained = Trained(source, target, told, task, reason, *size, "read in chunks", part, model)
-    return trained.text(), trained.data(), model
+    trained = Trained(source, target, told, task, reason, *size, "read in chunks", scored, model)
+    return trained.result(clock, output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +72,13 @@ class Trained:
     n_rows: int
     n_features: int
     how: str  # the rows were read
-    scores: dict[str, float]  # of the training rows
+    scored: Scored  # the training rows
     model: Any
+
+    def result(self, clock: Clock, output: Output) -> Result:
+        """All of it, and what the user should look at."""
+        output.look([self.scored.baseline.doubt(self.scored.scores, ON, self.n_rows)])
+        return Result(self.model, self.text(), self.data(), clock)
 
     def text(self) -> str:
         """What is printed."""
@@ -73,13 +90,18 @@ class Trained:
             *([fact("ignored", ignored)] if ignored else []),
             fact("task", f"{self.task}: {self.reason}"),
             fact("rows", f"{self.n_rows:,} to train on, {self.how}"),
-            *(fact(name, text) for name, text in score_lines({"training rows": self.scores})),
+            *score_facts({ON: self.scored.scores}, self.scored.baseline, ON),
             *fitted_lines(self.model),
         ]
-        return "\n".join([*lines, "", model_text(self.model, None)])
+        confusion = self.scored.confusion
+        table = [] if confusion is None else confusion.lines(ON)
+        return "\n".join(
+            [*lines, *([""] if table else []), *table, "", model_text(self.model, None)]
+        )
 
     def data(self) -> dict[str, Any]:
         """The same as data."""
+        confusion = self.scored.confusion
         return {
             "table": {
                 "name": self.source.name,
@@ -94,7 +116,11 @@ class Trained:
                 {"name": each.name, "kind": each.kind, "why": each.why} for each in self.told
             ],
             "rows": {"training": self.n_rows, "held_out": 0},
-            "scores": {"training": named(self.scores)},
+            "scores": {
+                "training": named(self.scored.scores),
+                "baseline": baseline_data(self.scored.baseline, ON),
+            },
+            **({} if confusion is None else {"confusion": confusion.data()}),
             **fitted_data(self.model),
         }
 
@@ -118,8 +144,13 @@ def source_for(options: dict[str, Any], how: str) -> Source:
     return source_of(options["table"], file, file.schema.empty_table())
 
 
-def told_of(source: Source, target: str, options: dict[str, Any]) -> list[columns.Told]:
-    """What each column is taken for, by its type alone: no value has been seen yet."""
+def told_of(
+    source: Source, target: str, options: dict[str, Any], *, has_parts: bool = True
+) -> list[columns.Told]:
+    """What each column is taken for, by its type alone: no value has been seen yet.
+
+    Without `has_parts`, dates are left out instead of being split.
+    """
     taken = {target: "--target"}
     if options["weight"] is not None:
         source.check([options["weight"]], "--weight")
@@ -140,7 +171,7 @@ def told_of(source: Source, target: str, options: dict[str, Any]) -> list[column
                     f"--number {name}: with --stream, a text column cannot be read as numbers"
                 )
             found.append(columns.Told(name, columns.NUMBER, "as --number says"))
-        elif is_date(source.table.schema.field(name).type):
+        elif has_parts and is_date(source.table.schema.field(name).type):
             parts = split_column(name, source.table[name], source.origin(name))
             found += [
                 columns.Told(part, columns.NUMBER, f"the {origin.part} of dates")
@@ -219,64 +250,20 @@ def _note_ids(told: list[columns.Told], data: Any, output: Output) -> None:
             output.note(f"all values of {name} differ, as in an id; --ignore leaves the column out")
 
 
-@dataclass
-class Tally:
-    """Sums over rows, by which a model is scored."""
-
-    total: float = 0.0  # of weights
-    hits: float = 0.0
-    squares: float = 0.0
-    mean: float = 0.0
-    moment: float = 0.0
-
-    def add(self, other: "Tally") -> None:
-        """Take in other rows, as Chan, Golub and LeVeque do: no difference of large squares."""
-        total = self.total + other.total
-        apart = other.mean - self.mean
-        self.moment += other.moment + apart**2 * self.total * other.total / max(total, 1e-300)
-        self.mean += apart * other.total / max(total, 1e-300)
-        self.hits, self.squares = self.hits + other.hits, self.squares + other.squares
-        self.total = total
-
-    def scores(self, task: str) -> dict[str, float]:
-        """How good predictions are."""
-        if task == CLASSIFICATION:
-            return {"accuracy": float(self.hits / self.total)}
-        explained = 1.0 - self.squares / self.moment if self.moment > 0 else np.nan
-        return {"R²": float(explained), "RMSE": float(np.sqrt(self.squares / self.total))}
-
-
-def joined(tallies: Sequence[Tally]) -> Tally:
-    """The sums over all rows."""
-    found = Tally()
-    for each in tallies:
-        found.add(each)
-    return found
-
-
 def tally_of(model: Any, source: Source, target: str, weight: str | None, task: str) -> Tally:
     """The sums over the rows of a file, chunk by chunk."""
-    return joined([_tally(*chunk, task) for chunk in _chunks(model, source, target, weight)])
-
-
-def _tally(y: Any, predicted: Any, weights: Any, task: str) -> Tally:
-    total = float(weights.sum())
-    if task == CLASSIFICATION:
-        return Tally(total, hits=float(weights[y == predicted].sum()))
-    mean = float(np.average(y, weights=weights)) if weights.any() else 0.0
-    squares = float((weights * (y - predicted) ** 2).sum())
-    return Tally(total, 0.0, squares, mean, float((weights * (y - mean) ** 2).sum()))
+    chunks = _chunks(model, source, target, weight)
+    return joined([Tally.of(model, *chunk, task) for chunk in chunks])
 
 
 def _chunks(
     model: Any, source: Source, target: str, weight: str | None
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Answers, predictions and weights."""
+    """Features, answers and weights, where there are some."""
     import pyarrow
 
     for batch in source.file.chunks(CHUNK_BYTES):
         part = Source(source.name, source.stem, pyarrow.Table.from_batches([batch]), source.path)
         known = known_rows(model, part, Output(is_quiet=True))
-        n_rows = batch.num_rows
-        weights = np.ones(n_rows) if weight is None else np.asarray(part.table[weight], float)
-        yield known.answers(target), model.predict(known.X), weights
+        weights = None if weight is None else np.asarray(part.table[weight], float)
+        yield known.X, known.answers(target), weights

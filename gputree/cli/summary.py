@@ -10,12 +10,21 @@ from typing import Any
 import numpy as np
 
 from gputree.cli import cells, columns
-from gputree.cli.models import is_ensemble, shape_of, shape_text
+from gputree.cli.models import (
+    CLASSIFICATION,
+    READABLE_DEPTH,
+    is_ensemble,
+    shape_of,
+    shape_text,
+)
+from gputree.cli.outcome import Baseline, Confusion
 from gputree.cli.output import count, fact
 from gputree.cli.scoring import Rows, mean_and_error, score_lines, score_text, scores
 from gputree.cli.sources import Source
 from gputree.dtypes import HostArray
 
+NAMES = {"R²": "r2", "RMSE": "rmse", "AUC": "auc", "log loss": "log_loss"}  # easy to type
+LEAST_VALUES, MANY_VALUES = 100, 0.5  # and of the rows, where whole numbers may be ids
 MAX_DECIMALS = 12
 MOST_FEATURES = 10  # of an ensemble, with their importances
 
@@ -45,11 +54,20 @@ class Training:
     how: str
     folds: dict[str, list[float]] | None
     model: Any
+    is_depth_default: bool = False  # whether the depth was limited without being asked for
 
     def __post_init__(self) -> None:
         self._parts = {"training rows": scores(self.model, self.train, self.task)}
         if self.test is not None:
             self._parts["held-out rows"] = scores(self.model, self.test, self.task)
+        judged = self.train if self.test is None else self.test
+        self.judged_on = "training rows" if self.test is None else "held-out rows"
+        self._confusion = None
+        if self.task == CLASSIFICATION:
+            predicted = self.model.predict(judged.X)
+            self._confusion = Confusion.of(judged.y, predicted, judged.weight)
+        trained = self.train.y, self.train.weight
+        self._baseline = Baseline.of(self.task, trained, (judged.y, judged.weight))
         X = self.train.X
         self._n_rows = len(self.train) + (0 if self.test is None else len(self.test))
         tables = [X] if self.test is None else [X, self.test.X]
@@ -59,7 +77,43 @@ class Training:
 
     def text(self) -> str:
         """What is printed and put into the report."""
-        return "\n".join([*self._facts(), *self._results(), "", model_text(self.model, self.train)])
+        confusion = self._confusion.lines(self.judged_on) if self._confusion else []
+        tree = model_text(self.model, self.train)
+        lines = [*self._facts(), *self._results(), *([""] if confusion else []), *confusion]
+        return "\n".join([*lines, "", tree])
+
+    def doubts(self) -> list[str]:
+        """What the user should look at before the model is believed."""
+        if len(np.unique(self.train.y)) == 1:
+            value = str(self.train.y[0])
+            return [
+                f"look here: the target {self.target!r} is {value!r} in all rows of the training, "
+                "so that nothing can be learnt"
+            ]
+        n_rows = len(self.train if self.test is None else self.test)
+        scored, on = self._parts[self.judged_on], self.judged_on
+        if self.folds is not None:
+            scored = {name: mean_and_error(values)[0] for name, values in self.folds.items()}
+            on, n_rows = "folds", len(self.train)
+        return [self._baseline.doubt(scored, on, n_rows), self._doubtful_root()]
+
+    def _doubtful_root(self) -> str:
+        """Whole numbers that hardly repeat, and that count most, though they may be an id's."""
+        shares = importances(self.model) if not hasattr(self.model, "rules_") else np.zeros(0)
+        if not shares.any() or self.source.path is None:
+            return ""
+        kept = [each for each in self.told if each.column is not None]
+        first = kept[int(shares.argmax())]
+        if first.doubt or first.kind != columns.NUMBER or first.origin is not None:
+            return ""
+        n_rows, n_distinct = len(first.column), cells.n_distinct(first.column)
+        is_many = n_distinct >= max(LEAST_VALUES, MANY_VALUES * n_rows)
+        if not (is_many and cells.is_whole(first.column)):
+            return ""
+        return (
+            f"look here: {first.name!r} counts most, and has {n_distinct:,} whole numbers in "
+            f"{count(n_rows, 'row')}; if these are ids, give --ignore {first.name}"
+        )
 
     def _facts(self) -> list[str]:
         lacks = f", {count(self._n_missing, 'missing cell')}" if self._n_missing else ""
@@ -78,7 +132,7 @@ class Training:
         ]
 
     def _results(self) -> list[str]:
-        lines = [fact(name, text) for name, text in score_lines(self._parts)]
+        lines = score_facts(self._parts, self._baseline, self.judged_on)
         for name, values in (self.folds or {}).items():
             mean, error = mean_and_error(values)
             lines.append(
@@ -88,7 +142,11 @@ class Training:
                     "(mean and standard error)",
                 )
             )
-        return lines + fitted_lines(self.model)
+        lines += fitted_lines(self.model)
+        if self.is_depth_default and shape_of(self.model)["depth"] == READABLE_DEPTH:
+            limit = f"{READABLE_DEPTH} at most, to be readable; --max-depth none lifts the limit"
+            lines.append(fact("depth", limit))
+        return lines
 
     def data(self) -> dict[str, Any]:
         """The same for machines."""
@@ -114,6 +172,9 @@ class Training:
             },
             **fitted_data(self.model),
         }
+        found["scores"]["baseline"] = baseline_data(self._baseline, self.judged_on)
+        if self._confusion is not None:
+            found["confusion"] = self._confusion.data()
         if self.folds is not None:
             found["scores"]["folds"] = {
                 key: {
@@ -126,9 +187,23 @@ class Training:
         return found
 
 
+def score_facts(parts: dict[str, dict[str, float]], baseline: Baseline, on: str) -> list[str]:
+    """A line per score, and one of what a guess would reach."""
+    lines = [fact(name, text) for name, text in score_lines(parts)]
+    ((name, reached),) = baseline.scores.items()
+    told = f"{name} {score_text(name, reached)} on {on}, {baseline.text()}"
+    return [*lines, fact("baseline", told)]
+
+
+def baseline_data(baseline: Baseline, on: str) -> dict[str, Any]:
+    """The same for machines."""
+    of = on.split()[0].replace("-", "_")
+    return {"on": of, "prediction": baseline.guess, **named(baseline.scores)}
+
+
 def named(part: dict[str, Any]) -> dict[str, Any]:
     """Scores by names that are easy to type."""
-    return {{"R²": "r2", "RMSE": "rmse"}.get(name, name): value for name, value in part.items()}
+    return {NAMES.get(name, name): value for name, value in part.items()}
 
 
 def fitted_lines(model: Any) -> list[str]:

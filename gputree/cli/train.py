@@ -4,7 +4,7 @@ Knows the steps of a training; must not know how any of them is done.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from gputree.cli.models import MODELS, TASKS
 from gputree.cli.options import (
     CountOrShare,
     Depth,
+    OneOf,
     Share,
     documented,
     output_of,
@@ -22,7 +23,10 @@ from gputree.cli.options import (
     target_option,
     text_options,
 )
-from gputree.cli.output import Output, check_place, count, encoded, fact, is_one_file, writing
+from gputree.cli.output import Output, count, fact
+
+if TYPE_CHECKING:
+    from gputree.cli.results import Result
 
 TEST_SHARE = 0.25  # where nothing else is asked for
 # Parameters of estimators that are options of their own.
@@ -49,13 +53,13 @@ EXAMPLES = """\
 @target_option
 @click.option(
     "--model",
-    type=click.Choice(list(MODELS)),
+    type=OneOf(list(MODELS)),
     default="tree",
     metavar="NAME",
     help=f"What to fit: {', '.join(MODELS)} (default: tree).",
 )
 @set_option("A parameter of the estimator, its value as in Python")
-@click.option("--task", type=click.Choice(TASKS), help="The task (default: by the target).")
+@click.option("--task", type=OneOf(TASKS), help="The task (default: by the target).")
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option("--category", multiple=True, metavar="COLUMN", help="Treat a column as categories.")
 @click.option("--number", multiple=True, metavar="COLUMN", help="Treat a column as numbers.")
@@ -63,7 +67,7 @@ EXAMPLES = """\
 @click.option(
     "--drop-missing-target",
     is_flag=True,
-    help="Leave out rows of which the target is missing, instead of refusing the table.",
+    help="Leave out rows whose target is missing, instead of refusing the table.",
 )
 @click.option("--weight", metavar="COLUMN", help="The column with the sample weights.")
 @click.option(
@@ -105,8 +109,10 @@ EXAMPLES = """\
     "--report",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to save the printed text (default: beside the model, ending in .txt).",
+    help="Where to save the report: a page as .html, the printed text as .txt (default: beside the "
+    "model, ending in .html).",
 )
+@click.option("--no-report", is_flag=True, help="Save the model only.")
 def command(**options: Any) -> int:
     """Fit a model to a table, score it, print it and save it.
 
@@ -115,35 +121,32 @@ def command(**options: Any) -> int:
     ./iris is a file of that name. The output shows how each column is treated; options change it.
     """
     output = output_of(options)
-    model_path, report_path = _places(options)  # before the work: a fit may take long
+
+    from gputree.cli.results import places, save
     from gputree.cli.spread import crew_of, is_spread, train_spread
 
     together = is_spread(options)
     options["stream"] = options["stream"] or together
+    where = places(options)  # before the work: a fit may take long
     _check(options)
     if together:
         with crew_of(options) as crew:
-            text, data, model = train_spread(options, wanted(options), output, crew)
+            result = train_spread(options, wanted(options), output, crew)
     elif options["stream"]:
         from gputree.cli.streamed import train_streamed
 
-        text, data, model = train_streamed(options, wanted(options), output)
+        result = train_streamed(options, wanted(options), output)
     else:
-        text, data, model = _train(options, output)
+        result = _train(options, output)
     # Before the printing: the end of a pipe must not cost the model.
-    _save(model, model_path, text, report_path)
-    files = {"model": str(model_path), "report": str(report_path)}
-    lines = [fact(name, path) for name, path in files.items()]
-    output.show("\n".join([text, "", *lines]), {"command": "train", **data, "files": files})
+    save(result, where, output)
+    lines = [fact("seconds", result.seconds.text()), fact("model", where.model)]
+    if where.report is not None:
+        how = "; open it in a browser" if where.is_page else ""
+        lines.append(fact("report", f"{where.report}{how}"))
+    data = {**result.data, "seconds": result.seconds.seconds, "files": where.files()}
+    output.show("\n".join([result.text, "", *lines]), {"command": "train", **data})
     return 0
-
-
-def _save(model: Any, model_path: Path, text: str, report_path: Path) -> None:
-    """Both files or none."""
-    from gputree.tree.store import staged
-
-    with writing(report_path), staged(report_path, encoded(f"{text}\n")), writing(model_path):
-        model.save(model_path)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -173,10 +176,11 @@ def wanted(options: dict[str, Any]) -> Any:
     return Wanted(options["model"], {"random_state": options["seed"], **given}, settings)
 
 
-def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any], Any]:
-    """What is printed, the same as data, and the model."""
-    from gputree.cli import answers, columns, scoring, sources, summary
+def _train(options: dict[str, Any], output: Output) -> "Result":
+    """A model of a table in memory, and what there is to say of it."""
+    from gputree.cli import answers, columns, results, scoring, sources, summary
 
+    clock = results.Clock()
     wish = wanted(options)
     source = sources.read(options, output)
     target = answers.target_name(source, options["target"])
@@ -206,29 +210,22 @@ def _train(options: dict[str, Any], output: Output) -> tuple[str, dict[str, Any]
     rows = scoring.Rows(summary.table_of(told), y, weight)
     seed = options["seed"]
     train, test, how = scoring.divide(rows, task, options["test_share"], seed)
+    clock.lap("reading")
     folds = None
     if options["folds"] is not None:
         folds = scoring.fold_scores(
             lambda: wish.make(task), rows, task, options["folds"], seed, output
         )
+        clock.lap("folds")
     model = scoring.fit(wish.make(task), train, output, "training")
+    clock.lap("training")
     with output.waiting("scoring"):
-        told_of = summary.Training(
-            source, target, told, task, reason, train, test, how, folds, model
+        training = summary.Training(
+            *(source, target, told, task, reason, train, test, how, folds, model),
+            is_depth_default=wish.is_depth_default,
         )
-    return told_of.text(), told_of.data(), model
-
-
-def _places(options: dict[str, Any]) -> tuple[Path, Path]:
-    """Where the model and the report go; neither may replace the table or the other."""
-    from gputree.cli.sources import path_of, stem_of
-
-    path = path_of(options["table"])
-    inputs = [] if path is None else [path]
-    model = options["output"] or Path(f"{stem_of(options['table'])}.gputree")
-    check_place(model, "--output", *inputs)
-    report = options["report"] or model.with_suffix(".txt")
-    check_place(report, "--report", *inputs)
-    if is_one_file(model, report):
-        raise ValueError(f"model and report cannot both be {model}; choose another with --report")
-    return model, report
+    clock.lap("scoring")
+    output.look(training.doubts())
+    judged = train if test is None else test
+    title = f"{source.stem}: {target}, {count(len(judged), training.judged_on[:-1])}"
+    return results.Result(model, training.text(), training.data(), clock, judged, title)

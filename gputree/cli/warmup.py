@@ -21,12 +21,12 @@ def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 @documented(EXAMPLES)
 @click.option(
-    "--device", default="cpu", callback=_device, help="Whose kernels: cpu, cuda or cuda:N (cpu)."
+    "--device", default="cpu", callback=_device, help="The device: cpu, cuda or cuda:N (cpu)."
 )
 def command(**options: Any) -> int:
-    """Compile the kernels of usual models, so that the first fit need not.
+    """Compile the kernels of common models before the first fit.
 
-    They are kept on the disk, where later processes find them.
+    They are stored on disk, where later processes find them.
     """
     output = output_of(options)
 

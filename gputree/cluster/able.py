@@ -61,6 +61,11 @@ def _of_boosting(model: GradientBoosting) -> str:
     loss = model.loss
     if callable(loss):
         return "a function for a loss may look at all rows, which are spread here; name a loss"
+    if model.multi_strategy != "one_output_per_tree":
+        return (
+            "the gradients of multi_strategy='one_tree' are made from all rows at once, which are "
+            "spread here; use 'one_output_per_tree'"
+        )
     if model.init is not None and not isinstance(model.init, str):
         return "init is fitted on rows, which are spread here; use init=None or 'zero'"
     if not model._watches_loss():

@@ -61,7 +61,7 @@ def _client() -> Any:
     except ImportError as error:
         raise ImportError(
             "fits on collections of Dask run on the workers of distributed, which is not "
-            "installed: pip install 'gputree[dask]', or give X.compute() and y.compute()"
+            "installed: pip install 'gputree-ml[dask]', or give X.compute() and y.compute()"
         ) from error
     try:
         return get_client()
@@ -77,7 +77,7 @@ def connected(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise ImportError(
             "workers of Dask are asked by distributed, which is not installed: "
-            "pip install 'gputree[dask]'"
+            "pip install 'gputree-ml[dask]'"
         ) from error
     with Client(address) as client:
         yield client

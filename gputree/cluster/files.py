@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gputree.cluster.comm import Ranks
 from gputree.cluster.rows import RankDataset, agreed_answers, of_all, own_backend, reader_of
 from gputree.comm import Comm, total
 from gputree.data.cuts import checked_bins
@@ -68,7 +69,7 @@ def parts_on_workers(client: Any, wanted: Wanted) -> list[tuple[FileRows, None]]
     return [(share, None) for share in shares]
 
 
-def dataset_of(comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> Dataset:
+def dataset_of(comm: Ranks, estimator: Any, parts: Sequence[Sequence[Any]]) -> Dataset:
     """The rows of a rank: tables that are there, or those that it reads from files."""
     first = parts[0][0] if parts else None
     if isinstance(first, Wanted):
@@ -88,7 +89,7 @@ def is_path(parts: Any) -> bool:
 class FileDataset(Dataset):
     """The row groups of one rank, cut and coded with those of the others."""
 
-    def __init__(self, comm: Comm, estimator: Any, parts: Sequence[FileRows]) -> None:
+    def __init__(self, comm: Ranks, estimator: Any, parts: Sequence[FileRows]) -> None:
         how, wanted = reader_of(estimator), parts[0].wanted
         max_bins = checked_bins(how.max_bins)
         rows = parts[0].rows.with_those_of([part.rows for part in parts[1:]])
@@ -103,14 +104,14 @@ class FileDataset(Dataset):
         whole, _ = whole_weights(self.sample_weight, comm)
         n_weighted = n_rows if whole is None else np.count_nonzero(whole)
         self.n_weighted = int(total(comm, n_weighted))
-        choice = own_backend(how, n_rows * n_features)
+        choice = own_backend(comm, how, n_rows * n_features)
         with self._timed(n_rows, choice) as timed:
             reader = StreamReader(stream, n_rows, verbose=False)
             categorical = how.categorical_features
             coded = code_stream(timed, reader, categorical, whole, max_bins, None, comm)
         self.schema, self.bins, self.data = coded.schema, coded.bins, coded.data
         self.y = agreed_answers(comm, estimator, [] if coded.y is None else [coded.y])
-        everyone = of_all(choice, comm)
+        everyone = of_all(choice, comm, self.n_everywhere, n_rows)
         self.backend, self.reason = everyone.backend, everyone.reason
 
     def parts(self) -> Iterator[Table]:

@@ -3,8 +3,6 @@
 import copy
 from collections.abc import Sequence
 from functools import partial
-from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,9 @@ import numpy as np
 from gputree.boosting.model import GradientBoosting
 from gputree.cluster.able import check_able
 from gputree.cluster.comm import LONGEST_WAIT, Ranks, run_rank
-from gputree.cluster.files import Wanted, dataset_of, is_path, parts_on_workers
-from gputree.cluster.rows import is_watched, other_rows
+from gputree.cluster.files import Wanted, is_path, parts_on_workers
+from gputree.cluster.rank import fit_rank, take_over
 from gputree.cluster.threads import run_ranks
-from gputree.comm import Comm, total
-from gputree.errors import ClusterError
 from gputree.estimators import parameters
 from gputree.files.many import Paths
 
@@ -32,6 +28,7 @@ def fit(
     client: Any = None,
     comm: Any = None,
     timeout: float = LONGEST_WAIT,
+    max_restarts: int = 3,
 ) -> Any:
     """Fit an estimator on parts of a table, where they are; the model is that of the whole table.
 
@@ -65,6 +62,9 @@ def fit(
         gets the model.
     timeout : float, default=600.0
         Seconds after which a rank gives up on another that does not answer.
+    max_restarts : int, default=3
+        How often a fit by a `client` starts again on the workers that are left, when one has left
+        the cluster. An ensemble goes on from the trees that were done; the model is the same.
 
     Returns
     -------
@@ -94,15 +94,15 @@ def fit(
         task = partial(fit_rank, comm.bcast(prepared(estimator, validation)))
         every = [*every, *_watched(validation)]
         return take_over(estimator, run_rank(Ranks(MpiLink(comm), timeout), task, every))
-    task = partial(fit_rank, prepared(estimator, validation))
+    ready = prepared(estimator, validation)
     every = [*every, *_watched(validation)]
     if client is not None:
         from gputree.cluster.dask import run_on_workers
 
-        return take_over(estimator, run_on_workers(client, every, task, timeout))
-    return take_over(
-        estimator, run_ranks([partial(task, parts=[part]) for part in every], timeout)[0]
-    )
+        given = client, every, fit_rank, ready, timeout, max_restarts
+        return take_over(estimator, *run_on_workers(*given))
+    tasks = [partial(fit_rank, ready, parts=[part]) for part in every]
+    return take_over(estimator, run_ranks(tasks, timeout)[0])
 
 
 def parts_of(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, ...]]:
@@ -171,36 +171,3 @@ def prepared(estimator: Any, validation: Any = None) -> Any:
     if not parameters.is_whole(random_state):
         ready.random_state = parameters.seed(random_state)
     return ready
-
-
-def fit_rank(estimator: Any, comm: Comm, parts: Sequence[Sequence[Any]]) -> Any:
-    """The estimator, fitted with the rows of all ranks; the same one on each of them."""
-    own_version = import_module("gputree").__version__
-    versions = f"gputree {own_version} and numpy {np.__version__}"
-    for rank, other in enumerate(comm.gather(versions.encode())):
-        if other.decode() != versions:
-            raise RuntimeError(
-                f"rank {rank} has {other.decode()}, rank {comm.rank} has {versions}; install the "
-                "same ones everywhere"
-            )
-    own = copy.copy(estimator)
-    if hasattr(own, "verbose"):
-        own.verbose = 0
-    watched = [part for part in parts if is_watched(part)]
-    others = other_rows(watched, comm) if total(comm, len(watched)) else {}
-    own.fit(dataset_of(comm, own, [part for part in parts if not is_watched(part)]), **others)
-    if getattr(own, "_draws", None) is not None:
-        del own._draws  # which rows of this rank the trees have seen: a part is of no use
-    # Ranks that went separate ways are told of, whatever the reason.
-    marks = set(comm.gather(sha256(own.to_bytes()).digest()))
-    if len(marks) > 1:
-        raise ClusterError(f"{comm.size} ranks have found {len(marks)} different models")
-    return own
-
-
-def take_over(estimator: Any, fitted: Any) -> Any:
-    """The estimator of the user with what was learned, and with its own parameters."""
-    own = estimator.get_params(deep=False)
-    vars(estimator).clear()
-    vars(estimator).update(vars(fitted) | own)
-    return estimator

@@ -24,6 +24,7 @@ class MpiLink:
     def __init__(self, comm: Any) -> None:
         self._comm = comm.Dup()
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
+        self.where = f"process {self.rank} on {MPI.Get_processor_name()}"
         self._sent: list[Any] = []
 
     def send(self, to: int, message: Message) -> None:
@@ -43,6 +44,6 @@ class MpiLink:
         message: Message = self._comm.recv(source=source, tag=SPEECH)
         return message
 
-    def warn(self, why: str) -> None:
+    def warn(self, why: str, *, is_lost: bool) -> None:
         others = [rank for rank in range(self.size) if rank != self.rank]
         self._sent += [self._comm.isend(why, rank, OVER) for rank in others]

@@ -14,8 +14,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _get_feature_names
 
 from gputree.arrays import cuda_number, to_numpy
+from gputree.backends.contract import Backend
 from gputree.backends.registry import Choice, choose
 from gputree.cluster.backend import ClusterBackend
+from gputree.cluster.comm import Ranks
 from gputree.comm import Comm, total
 from gputree.data.inputs import check_shape, read_table
 from gputree.data.labels import Labels
@@ -29,7 +31,7 @@ from gputree.fit.dataset import Dataset
 class RankDataset(Dataset):
     """The rows of one rank, cut and coded with those of the others."""
 
-    def __init__(self, comm: Comm, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, comm: Ranks, estimator: Any, parts: Sequence[Sequence[Any]]) -> None:
         how = reader_of(estimator)
         parts = [part for part in parts if _n_rows(part[0])]
         tables = [read_table(X, categorical_features=how.categorical_features) for X, *_ in parts]
@@ -37,14 +39,16 @@ class RankDataset(Dataset):
         own = [Columns.of(*each) for each in zip(tables, names, strict=True)]
         columns = _agreed(comm, own)
         table = joined_table(tables, columns.schema)
-        check_shape(int(total(comm, table.n_rows)), table.n_features, None)
+        n_everywhere = int(total(comm, table.n_rows))
+        check_shape(n_everywhere, table.n_features, None)
         self._table, self._stream, self.comm = table, None, comm
         self.feature_names = columns.feature_names
         self.sample_weight = _weights(comm, parts, table.n_rows)
         self.y = _answers(comm, estimator, parts)
         n_cells = table.n_rows * table.n_features
-        choice = own_backend(how, n_cells, cuda_number(table.columns[0].values))
-        self._code(table, columns.schema, of_all(choice, comm), how.max_bins)
+        choice = own_backend(comm, how, n_cells, cuda_number(table.columns[0].values))
+        choice = of_all(choice, comm, n_everywhere, table.n_rows)
+        self._code(table, columns.schema, choice, how.max_bins)
 
 
 def reader_of(estimator: Any) -> Any:
@@ -52,28 +56,41 @@ def reader_of(estimator: Any) -> Any:
     return estimator if hasattr(estimator, "max_bins") else estimator._new_stem()
 
 
-def own_backend(how: Any, n_cells: int, data_on: int | None = None) -> Choice:
-    """What computes with the rows of a rank."""
-    choice = choose(
-        "cpu" if how.device == "auto" else how.device,
-        # No rows are no work, and NumPy minds them least.
-        how.backend if n_cells else "numpy",
-        n_jobs=how.n_jobs,
-        n_cells=n_cells,
-        data_on=data_on,
-    )
-    if choice.backend.device != "cpu":
-        raise ValueError(
-            f"ranks compute on the CPU so far, but this one has {choice.backend.device}; set "
-            "device='cpu'"
-        )
-    return choice
-
-
-def of_all(choice: Choice, comm: Comm) -> Choice:
+def of_all(choice: Choice, comm: Ranks, n_everywhere: int, n_here: int) -> Choice:
     """The same with the sums of the rows of all ranks."""
     reason = f"{choice.reason}; {comm.size} ranks have a part of the rows each"
-    return Choice(ClusterBackend(choice.backend, comm), reason)
+    return Choice(_spread(choice.backend, comm, n_everywhere, n_here), reason)
+
+
+def _spread(local: Backend, comm: Ranks, n_everywhere: int, n_here: int) -> ClusterBackend:
+    """A backend for the rows here that knows of the others."""
+    if local.device == "cpu":
+        return ClusterBackend(local, comm, n_everywhere)
+    if local.name != "cuda":
+        raise ValueError(
+            f"ranks compute on the CPU, or by backend='cuda', but this one has {local.name!r} on "
+            f"{local.device}; set device='cpu' or backend='cuda'"
+        )
+    if not n_here:
+        raise ValueError(
+            f"rank {comm.rank} has a GPU and no rows; give each rank with a GPU some, or set "
+            "device='cpu'"
+        )
+    from gputree.cluster.nccl import on_device
+
+    return on_device(local, comm, n_everywhere)
+
+
+def own_backend(comm: Comm, how: Any, n_cells: int, data_on: int | None = None) -> Choice:
+    """What a rank computes with, as all do: sums of one kind are added up, whoever has no rows."""
+    # A GPU is used where it is asked for: one that some ranks have would not do.
+    device = "cpu" if how.device == "auto" and how.backend != "cuda" else how.device
+    options = {"n_jobs": how.n_jobs, "n_cells": n_cells, "data_on": data_on}
+    choice = choose(device, how.backend, **options)
+    names = {each.decode() for each in comm.gather(choice.backend.name.encode())}
+    if len(names) > 1:  # by the rows that each of them has
+        choice = choose(device, "numba" if "numba" in names else min(names), **options)
+    return choice
 
 
 def is_watched(part: Sequence[Any]) -> bool:
@@ -154,5 +171,9 @@ def agreed_answers(comm: Comm, estimator: Any, given: Sequence[Any]) -> Any:
     messages = comm.gather(pickle.dumps([classes for classes, _ in found]))
     every = [classes for message in messages for classes in pickle.loads(message)]
     classes = np.unique(np.concatenate(every))
-    number = [np.searchsorted(classes, own)[at] for own, at in found]
-    return Labels(classes, np.concatenate([np.empty(0, np.int64), *number]).astype(CATEGORY_NUMBER))
+    number = [
+        at if np.array_equal(own, classes) else np.searchsorted(classes, own)[at]
+        for own, at in found
+    ]
+    none = np.empty(0, CATEGORY_NUMBER)
+    return Labels(classes, np.concatenate([none, *number]).astype(CATEGORY_NUMBER, copy=False))

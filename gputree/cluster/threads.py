@@ -15,7 +15,7 @@ class ThreadLink:
     """Messages are put where the other thread looks for them."""
 
     def __init__(self, rank: int, inboxes: Sequence[Inbox]) -> None:
-        self.rank, self.size = rank, len(inboxes)
+        self.rank, self.size, self.where = rank, len(inboxes), f"thread {rank}"
         self._inboxes = inboxes
 
     def send(self, to: int, message: Message) -> None:
@@ -25,9 +25,9 @@ class ThreadLink:
     def receive(self, source: int, deadline: float) -> Message:
         return self._inboxes[self.rank].take(source, deadline)
 
-    def warn(self, why: str) -> None:
+    def warn(self, why: str, *, is_lost: bool) -> None:
         for inbox in self._inboxes:
-            inbox.end(why)
+            inbox.end(why, is_lost=is_lost)
 
 
 def run_ranks(

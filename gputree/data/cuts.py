@@ -37,6 +37,7 @@ NO_BUCKETS = np.empty(0, np.int64)
 
 # Columns that are coded together. Neighbours in a matrix share cache lines of 64 bytes, but the
 # buckets of each one take as much as 4 bytes of a million rows do.
+MOST_TOLD = 2**15  # values of a column that ranks tell one another rather than count once more
 MOST_TOGETHER = 16
 CELLS_TOGETHER = 2**16  # of a short table: its columns are many, and each call has its cost
 BYTES_A_ROW = 8  # room for buckets, in all lanes; as much again as half of the codes take
@@ -60,7 +61,8 @@ def bin_table(
     def code(block: range) -> list[FeatureBins]:
         columns = table.columns[block.start : block.stop]
         values = backend.hold(columns)
-        found = find_cuts(backend, columns, values, weight, max_bins, n_rows)
+        most = None if comm.size == 1 else MOST_TOLD
+        found = find_cuts(backend, columns, values, weight, max_bins, n_rows, most)
         backend.encode(data, block.start, values, found)
         return found
 
@@ -114,8 +116,9 @@ def find_cuts(
     weight: HostArray | None,
     max_bins: int,
     n_rows: int,
+    most_listed: int | None = None,
 ) -> list[FeatureBins]:
-    """The cuts of some columns of a table with so many rows."""
+    """The cuts of some columns of a table with so many rows; `most_listed` as in `to_divide`."""
     if n_rows <= LISTED_ROWS:
         listed = backend.refine(values, weight, [None] * len(columns))
         cuts = [_cuts_of_values(*found, max_bins) for found in listed]
@@ -125,7 +128,7 @@ def find_cuts(
             CutSearch(*found, max_bins if column.kind is Kind.NUMERIC else 1)
             for column, found in zip(columns, backend.sketch(values, weight), strict=True)
         ]
-        within = [plan.to_divide() for plan in plans]
+        within = [plan.to_divide(most_listed) for plan in plans]
         if any(buckets.size for buckets in within):
             for plan, found in zip(plans, backend.sketch(values, weight, within), strict=True):
                 plan.divide(*found)

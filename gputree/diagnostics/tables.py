@@ -16,6 +16,7 @@ from gputree.dtypes import HostArray
 from gputree.files.cells import is_number
 from gputree.files.names import no_column, shown
 from gputree.files.opening import open_file
+from gputree.files.parts import WithParts
 from gputree.files.table_file import FileKind, TableFile, kind_of
 
 Task: TypeAlias = Literal["classification", "regression"]
@@ -82,23 +83,25 @@ def load_bundled(name: str) -> LabelledTable:
 
 
 def load_file(
-    path: str | PathLike[str], target: str | None = None, *, encoding: str = "utf-8"
+    path: str | PathLike[str] | TableFile, target: str | None = None, *, encoding: str = "utf-8"
 ) -> LabelledTable:
     """A table in a file of any format; the target is its last column if none is named.
 
     Columns of text or of categories hold categories. Missing values are not allowed in the target.
     """
-    file = open_file(path, encoding=encoding)
-    names = file.names
+    opened = path if isinstance(path, TableFile) else open_file(path, encoding=encoding)
+    path, names = opened.path, opened.names
     if target is None:
         target = names[-1]
     elif target not in names:
-        raise no_column(file.path, target, names, " to be the target")
+        raise no_column(path, target, names, " to be the target")
     if len(names) == 1:
         raise ValueError(
             f"{path} has one column, {shown(names[0])}; at least one feature and the target are "
             "needed, separated by commas"
         )
+    file = WithParts(opened, whole=[target])
+    names = file.names
     table = file.read()
     y, task, reason = _read_target(file, target, table.column(target))
     features = [name for name in names if name != target]

@@ -139,7 +139,7 @@ NAMED: Mapping[str, tuple[Callable[..., Any], Case]] = {
 
 
 def selftest(device: str = "cuda") -> SelfTest:
-    """Check that a GPU gives the integers and the models that NumPy gives.
+    """Check that a GPU computes the same integers and models as NumPy.
 
     Histograms of a small table are compared with integers that are part of the package; whole fits
     and predictions are compared with NumPy's, byte for byte, by kernels of several block and tile
@@ -149,17 +149,18 @@ def selftest(device: str = "cuda") -> SelfTest:
     Parameters
     ----------
     device : {'cuda', 'cuda:N'}, default='cuda'
-        Which GPU.
+        The GPU to check.
 
     Returns
     -------
     SelfTest
-        `passed`, and `checks` with a `name`, `passed` and a `detail` each; as text, a line a check.
+        `passed`, and `checks` with a `name`, `passed` and `detail` each; as text, one line per
+        check.
 
     Raises
     ------
     BackendUnavailable
-        Where there is no such device. A check that fails, even by an error, is part of the result.
+        If there is no such device. A failed check, even by an error, is part of the result.
 
     Examples
     --------

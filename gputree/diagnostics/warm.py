@@ -28,21 +28,21 @@ BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
 
 
 def warmup(device: str = "cpu", *, verbose: bool = False) -> float:
-    """Compile the kernels of a device, or load them from disk, so that the first fit need not.
+    """Compile the kernels of a device, or load them from disk, before the first fit.
 
     Trees, forests, extra trees and gradient boosting are fitted to small tables, with weights,
     categories and missing values, and used for predictions and Shapley values. The machine code is
-    kept on disk, next to the package or in numba's cache directory, so that a second process only
-    loads it. That for GPUs is kept in $GPUTREE_CACHE_DIR, or in ~/.cache/gputree. Where nothing
-    can be written, every process compiles kernels anew. Options that are asked for less often, such
-    as constraints, may still compile a kernel when they are first used.
+    stored on disk, next to the package or in numba's cache directory, so a second process only
+    loads it; code for GPUs is stored in $GPUTREE_CACHE_DIR, or in ~/.cache/gputree. Where nothing
+    can be written, every process compiles the kernels again. Rarely used options, such as
+    constraints, may still compile a kernel on their first use.
 
     Parameters
     ----------
     device : {'cpu', 'cuda', 'cuda:N'}, default='cpu'
-        Whose kernels are compiled.
+        The device of the kernels.
     verbose : bool, default=False
-        Whether to show on standard error how far it has come.
+        Whether to show progress on standard error.
 
     Returns
     -------

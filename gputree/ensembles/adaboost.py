@@ -38,35 +38,36 @@ NO_SHAPLEY = (
 
 
 class AdaBoostClassifier(ClassifierMixin, AdaBoost):
-    """AdaBoost for classes (SAMME): each tree minds the errors of those before it.
+    """AdaBoost for classification (SAMME): each tree concentrates on the errors before it.
 
-    Every row has a weight. A tree is grown on them, its weighted error e gives it the say
-    a = learning_rate (ln((1 - e) / e) + ln(K - 1)) among K classes, and the weights of the rows
-    that it gets wrong are multiplied by exp(a). The ensemble answers with the class of the largest
-    total say. A tree without an error ends the boosting, and so does one that is not better than
-    chance (Freund, Schapire: 1997; Zhu, Zou, Rosset, Hastie: Multi-class AdaBoost, 2009).
+    Every row has a weight. A tree is grown on the weighted rows. With its weighted error e and K
+    classes, its vote has the weight a = learning_rate (ln((1 - e) / e) + ln(K - 1)), and the
+    weights of the rows that it misclassifies are multiplied by exp(a). The ensemble predicts the
+    class with the largest total vote. A tree without errors ends the boosting, and so does one that
+    is not better than chance (Freund, Schapire: 1997; Zhu, Zou, Rosset, Hastie: Multi-class
+    AdaBoost, 2009).
 
     Parameters
     ----------
     estimator : tree estimator of gputree, optional
-        What each tree is; `DecisionTreeClassifier(max_depth=1)` by default. Its `random_state`,
-        `device`, `backend` and `n_jobs` do not count.
+        The estimator of each tree; `DecisionTreeClassifier(max_depth=1)` by default. Its
+        `random_state`, `device`, `backend` and `n_jobs` are ignored.
     n_estimators : int, default=50
-        The most trees.
+        The maximum number of trees.
     learning_rate : float, default=1.0
-        A factor for the say of each tree.
+        The factor that shrinks the weight of each tree's vote.
     resample : bool, default=False
-        Grow trees on rows that are drawn in proportion to their weights, instead of on all rows
+        Whether to grow trees on rows drawn in proportion to their weights, instead of on all rows
         with their weights.
     random_state : int, RandomState or None, default=None
-        Decides what is drawn.
+        The seed of the draws.
     verbose, n_jobs, device, backend
         As in `RandomForestClassifier`.
 
     Attributes
     ----------
     estimator_weights_ : ndarray of shape (n_trees,)
-        The say of each tree.
+        The weight of each tree's vote.
     estimator_errors_ : ndarray of shape (n_trees,)
         The weighted error of each tree.
     classes_, n_classes_, n_outputs_, estimators_, feature_importances_, fit_report_, \
@@ -99,7 +100,7 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
         parameters.keep(self, locals())
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest total say; the first in `classes_` if several have it."""
+        """The class with the largest total vote; the first in `classes_` if several have it."""
         check_is_fitted(self)
         found = self._there(X, self.classes_)
         return like(X, self._labels(self._said(X)) if found is None else found)
@@ -110,9 +111,9 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
             yield like(X, self._labels(said))
 
     def decision_function(self, X: Any) -> Array:
-        """The mean say for each class, between -1 / (K - 1) and 1.
+        """The mean vote for each class, between -1 / (K - 1) and 1.
 
-        With two classes, that for the second less that for the first, (n_rows,).
+        With two classes, the vote for the second minus that for the first, (n_rows,).
         """
         check_is_fitted(self)
         found = self._there(X) if self.n_classes_ > 2 else None
@@ -277,25 +278,25 @@ n_features_in_, feature_names_in_, missing_, backend_, device_
 
 
 class AdaBoostRegressor(RegressorMixin, AdaBoost):
-    """AdaBoost for numbers (AdaBoost.R2): each tree minds the errors of those before it.
+    """AdaBoost for regression (AdaBoost.R2): each tree concentrates on the errors before it.
 
     A tree is grown on rows drawn in proportion to their weights. The loss of a row is its absolute
-    error as a share of the largest one, perhaps squared or 1 - exp(-share). With the mean loss L,
-    b = L / (1 - L): weights are multiplied by b ** (learning_rate (1 - loss)), and the tree has
-    the say learning_rate ln(1 / b). The ensemble answers with the median of the trees by their say
+    error divided by the largest one, or the square of that, or 1 - exp(-that). With the mean loss L
+    and b = L / (1 - L), the weights are multiplied by b ** (learning_rate (1 - loss)), and the tree
+    has the weight learning_rate ln(1 / b). The ensemble predicts the weighted median of the trees
     (Drucker: Improving regressors using boosting techniques, 1997).
 
     Parameters
     ----------
     estimator : tree estimator of gputree, optional
-        What each tree is; `DecisionTreeRegressor(max_depth=3)` by default.
+        The estimator of each tree; `DecisionTreeRegressor(max_depth=3)` by default.
     n_estimators, learning_rate, random_state, verbose, n_jobs, device, backend
         As in `AdaBoostClassifier`.
     loss : {'linear', 'square', 'exponential'}, default='linear'
-        How the loss of a row follows from its error.
+        The loss of a row as a function of its error.
     resample : bool, default=True
-        Draw the rows of each tree in proportion to their weights, as Drucker does; otherwise all
-        rows with their weights.
+        Whether to draw the rows of each tree in proportion to their weights, as Drucker does,
+        instead of using all rows with their weights.
 
     Attributes
     ----------

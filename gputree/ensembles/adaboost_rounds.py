@@ -146,7 +146,7 @@ class AdaBoost(Ensemble):
         if order is None:
             return growing.weighed(weight)
         whole, _ = whole_weights(weight, growing.dataset.comm)
-        own = None if whole is None else order.all_of(whole[order.row])
+        own = None if whole is None else whole[order.row]
         n = n_samples(None, growing.target, order.n, replaces=True)
         counts = Draws(run.seed, n, True, order, own, len(weight)).counts(tree)
         return growing.weighed(counts.astype(np.float64))

@@ -42,7 +42,7 @@ class Averaging(Ensemble):
 
     @property
     def feature_importances_(self) -> HostArray:
-        """The mean over all trees of each feature's share in what the splits gained."""
+        """The mean over all trees of each feature's share in the total gain of the splits."""
         check_is_fitted(self)
         total = np.zeros(self.n_features_in_)
         for member in self._members:
@@ -51,7 +51,7 @@ class Averaging(Ensemble):
 
     @property
     def estimators_samples_(self) -> list[HostArray]:
-        """The rows that each tree was grown on, those drawn twice being there twice."""
+        """The rows that each tree was grown on; a row that was drawn twice occurs twice."""
         if vars(self).get("_draws", self) is None:  # every tree has seen every row
             every = np.arange(self.fit_report_.n_rows, dtype=np.int32)
             return [every.copy() for _ in self._members]
@@ -65,26 +65,25 @@ class Averaging(Ensemble):
 
     @property
     def oob_error_curve_(self) -> HostArray:
-        """The out-of-bag error of the first one, two, ... trees, (n_trees,).
+        """The out-of-bag error after one, two, ... trees, (n_trees,).
 
-        The share of wrong rows, or the mean squared error.
+        The error rate, or the mean squared error.
         """
         return self._known_oob("oob_error_curve_").curve
 
     def permutation_importances_oob(self, X: Any, y: Any, *, n_repeats: int = 1) -> Bunch:
-        """How much worse trees do on the rows they have not seen when a column is shuffled there.
+        """Breiman's importances: the rise of the out-of-bag error when a column is shuffled.
 
-        Breiman's measure: for each tree and column, the values of the column are shuffled among
-        the tree's out-of-bag rows, and the error of the tree on them (share of wrong rows, or
-        squared error) with the shuffled column less that without is taken. The draws follow from
-        the seed of the fit.
+        For each tree and column, the values of the column are shuffled among the tree's out-of-bag
+        rows. The importance is the error of the tree on them (error rate, or squared error) after
+        shuffling minus the error before. The draws follow from the seed of the fit.
 
         Parameters
         ----------
         X : array-like or data frame
-            The rows of the training, in the same order.
+            The training rows, in the same order.
         y : array-like
-            Their target.
+            Their targets.
         n_repeats : int, default=1
             How often to shuffle each column for each tree.
 
@@ -278,12 +277,12 @@ class AveragingClassifier(ClassifierMixin, Averaging):
         return self._known_oob_rows("oob_decision_function_")
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest mean share; the first in `classes_` if several have it."""
+        """The class with the largest mean share; the first in `classes_` if several have it."""
         check_is_fitted(self)
         return like(X, self._mean(X, self.classes_))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """What the first one, two, ... trees predict."""
+        """The predictions of the first one, two, ... trees."""
         for mean in self._staged_mean(X):
             yield like(X, self.classes_[mean.argmax(axis=1)])
 
@@ -320,7 +319,7 @@ class AveragingRegressor(RegressorMixin, Averaging):
         return like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """What the first one, two, ... trees predict."""
+        """The predictions of the first one, two, ... trees."""
         for mean in self._staged_mean(X):
             yield like(X, mean[:, 0] if self.n_outputs_ == 1 else mean)
 

@@ -80,23 +80,23 @@ def _n_columns(max_features: Any, n_features: int, *, replaces: bool) -> int:
 
 
 class BaggingClassifier(AveragingClassifier, Bagging):
-    """Bagging of trees for classes: each is grown on a sample of the rows.
+    """Bagging for classification: each tree is grown on a sample of the rows.
 
-    Trees are grown on rows drawn with replacement, and answer with the mean of their class shares
-    (Breiman: Bagging predictors, 1996). The table is cut into bins once, for all trees. The model
-    is the same, byte for byte, on every backend, for any `n_jobs` and any order of the rows.
+    Trees are grown on rows drawn with replacement; the prediction is the mean of their class shares
+    (Breiman: Bagging predictors, 1996). The table is binned once for all trees. The model is the
+    same, byte for byte, on every backend, for any `n_jobs` and any order of the rows.
 
     Parameters
     ----------
     estimator : tree estimator of gputree, optional
-        What each tree is; `DecisionTreeClassifier()` by default. Its `random_state`, `device`,
-        `backend` and `n_jobs` do not count.
+        The estimator of each tree; `DecisionTreeClassifier()` by default. Its `random_state`,
+        `device`, `backend` and `n_jobs` are ignored.
     n_estimators : int, default=10
         The number of trees.
     max_samples, oob_score, n_jobs, random_state, verbose, warm_start, device, backend
         As in `RandomForestClassifier`.
     max_features : int or float, default=1.0
-        How many columns to draw for each tree; a float is a share of them.
+        The number of columns to draw for each tree; a float is a share of all columns.
     bootstrap : bool, default=True
         As in `RandomForestClassifier`.
     bootstrap_features : bool, default=False
@@ -105,7 +105,7 @@ class BaggingClassifier(AveragingClassifier, Bagging):
     Attributes
     ----------
     estimators_features_ : list of ndarray
-        The numbers of the columns that each tree was grown on, and knows.
+        The numbers of the columns that each tree was grown on.
     classes_, n_classes_, n_outputs_, estimators_, estimators_samples_, feature_importances_, \
 oob_score_, oob_decision_function_, oob_error_curve_, fit_report_, n_features_in_, \
 feature_names_in_, missing_, backend_, device_
@@ -128,12 +128,12 @@ feature_names_in_, missing_, backend_, device_
 
 
 class BaggingRegressor(AveragingRegressor, Bagging):
-    """Bagging of trees for numbers: each is grown on a sample of the rows.
+    """Bagging for regression: each tree is grown on a sample of the rows.
 
     Parameters
     ----------
     estimator : tree estimator of gputree, optional
-        What each tree is; `DecisionTreeRegressor()` by default.
+        The estimator of each tree; `DecisionTreeRegressor()` by default.
     n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, warm_start
         As in `BaggingClassifier`.
     n_jobs, random_state, verbose, device, backend

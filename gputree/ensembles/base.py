@@ -21,7 +21,7 @@ from gputree.dtypes import Array, HostArray
 from gputree.ensembles import ensemble_file
 from gputree.ensembles.callbacks import CallbackSupportMixin, Listeners, TreeDone, with_callbacks
 from gputree.ensembles.members import Estimators, Member, Members, remembering
-from gputree.errors import ModelFileError
+from gputree.errors import ClusterError, ModelFileError
 from gputree.estimators import model_file, parameters
 from gputree.estimators.base import TreeEstimator, checked, like
 from gputree.estimators.explainable import Explainable
@@ -90,14 +90,14 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
     ) -> Self:
         """Grow the trees on the rows of X with target y.
 
-        Interrupted by the keyboard, a fit keeps the trees that are done and warns.
+        A fit that is interrupted by Ctrl-C keeps the finished trees and warns.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features), or Dataset
             NaN and None are missing values; infinities are values.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target; may be left out when a Dataset brings it.
+            The target; not needed if a Dataset has it.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; one of weight 0 is left out.
         callbacks : list of functions, optional
@@ -123,7 +123,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
         return like(X, self._leaves(X, where_it_is=True))
 
     def decision_path(self, X: Any) -> tuple[csr_matrix, HostArray]:
-        """Which nodes each row passes, tree after tree, and where each tree's nodes begin.
+        """Which nodes each row passes in all trees, and where the nodes of each tree begin.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
 
     @property
     def estimators_(self) -> Estimators:
-        """The trees, each as an estimator of its own."""
+        """The trees, each as an estimator."""
         if not hasattr(self, "_members"):  # scikit-learn asks before a fit, too
             raise AttributeError("estimators_ is there after fit")
         # A model from a file has forgotten its seed.
@@ -150,7 +150,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
 
     @property
     def estimator_(self) -> TreeEstimator:
-        """What every tree is one of: an estimator that is not fitted."""
+        """The estimator of each tree, not fitted."""
         check_is_fitted(self)
         return clone(self._stem)
 
@@ -163,7 +163,7 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
         return self.estimators_[at]
 
     def __iter__(self) -> Iterator[TreeEstimator]:
-        """The trees, each as an estimator of its own."""
+        """The trees, each as an estimator."""
         return iter(self.estimators_)
 
     def _described(self) -> dict[str, Any]:
@@ -321,6 +321,10 @@ class Ensemble(CallbackSupportMixin, Partitioned, Explainable, Exportable, Repor
                 f"the fit was interrupted; the model has the {n_done} of {n} trees that were done",
                 stacklevel=3,
             )
+        except ClusterError as error:
+            if run.members:
+                error.so_far = so_far
+            raise
         finally:
             progress.end()
         self._ended(run)

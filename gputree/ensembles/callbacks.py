@@ -34,20 +34,20 @@ __all__ = ["Callback", "CallbackSupportMixin", "Listeners", "TreeDone", "with_ca
 
 @dataclass(frozen=True)
 class TreeDone:
-    """What a callback is told after each tree.
+    """The argument of a callback after each tree.
 
     Attributes
     ----------
     number : int
         The number of the tree, from 0 on.
     n_trees : int
-        How many there will be.
+        The planned number of trees.
     seconds, seconds_left : float
-        Since the first tree, and about how long it will still take.
+        The time since the first tree, and an estimate of the remaining time.
     tree : Tree
         The tree as flat arrays.
     error : float or None
-        The out-of-bag error so far, or the error of this tree in boosting, where it is known.
+        The out-of-bag error so far or, in boosting, the error of this tree, if it is known.
     """
 
     number: int

@@ -5,23 +5,111 @@ execution or of the rows. A row of weight 2 has twice the chance of one of weigh
 rows that are alike.
 """
 
-import pickle
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gputree import sampling
-from gputree.backends.samples import ContentOrder as ContentOrder
-from gputree.backends.samples import Draws as Draws
-from gputree.comm import Comm, total
+from gputree.comm import ALONE, Comm, largest, total
 from gputree.data.target import LARGEST_COUNT, Target
 from gputree.dtypes import SUM, HostArray
+from gputree.ensembles.places import Places, Reach, least
 from gputree.estimators import parameters
 from gputree.estimators.growing import Growing
 from gputree.fit.fit import Fit
 
-ROWS_AT_ONCE = 2**20  # whose keys ranks tell one another
+
+@dataclass(frozen=True, eq=False)
+class ContentOrder:
+    """An order of the rows that count, which depends on what they hold alone.
+
+    Rows that agree in all of it are alike to every tree; they keep their order.
+    """
+
+    row: HostArray  # those that are here, sorted by what they hold
+    n: int  # how many there are on all ranks
+    comm: Comm
+    places: Places | None = None  # where several ranks have some
+
+    @classmethod
+    def alone(cls, row: HostArray) -> "ContentOrder":
+        """The order of rows that are all here."""
+        return cls(row, len(row), ALONE)
+
+    @property
+    def place(self) -> HostArray:
+        """The place of each row among those of all ranks."""
+        return np.arange(self.n) if self.places is None else self.places.own
+
+    def drawn_by_group(self, seed: int, group: HostArray, n: int) -> HostArray:
+        """Which rows are drawn, as by `sampling.drawn_by_group`; `group` has that of each row."""
+        if self.places is None:
+            return sampling.drawn_by_group(seed, group, n)
+        n_groups = int(largest(self.comm, group.max(initial=-1))) + 1
+        n_each = total(self.comm, np.bincount(group, minlength=n_groups))
+        number = sampling.numbers_to_shuffle(seed, self.place)
+        is_drawn = np.zeros(len(group), bool)
+        for at, n_own in enumerate(sampling.divided(n, n_each).tolist()):
+            own = np.flatnonzero(group == at)
+            if n_own:
+                is_drawn[own] = least(self.comm, number[own], self.place[own], n_own)
+        return is_drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Samples of the rows, one a tree."""
+
+    seed: int
+    n_drawn: int  # rows of each sample
+    replaces: bool  # whether a row may be drawn more than once
+    order: ContentOrder
+    weight: HostArray | None  # integers, of the rows here in that order; None: all alike
+    n_rows: int  # that are here
+
+    def counts(self, tree: int) -> HostArray:
+        """How often each row is drawn for a tree, (rows,)."""
+        seed, order = sampling.tree_seed(self.seed, tree), self.order
+        counts = np.zeros(self.n_rows, SUM)
+        counts[order.row] = self._in_order(seed) if order.places is None else self._spread(seed)
+        return counts
+
+    def _in_order(self, seed: int) -> HostArray:
+        """How often each is, in their order, where all rows are here."""
+        n = self.order.n
+        if self.replaces and self.weight is not None:
+            reached = np.cumsum(self.weight)
+            number = sampling.drawn_with_replacement(seed, self.n_drawn, int(reached[-1]))
+            drawn = np.searchsorted(reached, number, side="right")
+        elif self.replaces:
+            drawn = sampling.drawn_with_replacement(seed, self.n_drawn, n)
+        else:
+            drawn = sampling.drawn_without_replacement(seed, self.n_drawn, n)
+        return np.bincount(drawn, minlength=n)
+
+    def _spread(self, seed: int) -> HostArray:
+        """The same of rows on several ranks, of which each draws a share."""
+        if self.replaces:
+            return self._reach.counts(seed, self.n_drawn)
+        place = self.order.place
+        number = sampling.numbers_without_replacement(seed, place)
+        return least(self.order.comm, number, place, self.n_drawn)
+
+    @property
+    def _reach(self) -> Reach:
+        # Until Python 3.12 a `cached_property` has one lock for all, and ranks that are threads
+        # wait for one another here.
+        known = vars(self)
+        if "_known_reach" not in known:
+            assert self.order.places is not None
+            known["_known_reach"] = Reach.of(self.order.places, self.weight)
+        reach: Reach = known["_known_reach"]
+        return reach
+
+    def samples(self, tree: int) -> HostArray:
+        """The rows drawn for a tree, those drawn twice being there twice."""
+        return np.repeat(np.arange(self.n_rows, dtype=np.int32), self.counts(tree))
 
 
 def content_order(growing: Growing) -> ContentOrder:
@@ -41,27 +129,8 @@ def order_of(
     key = np.zeros(dataset.n_rows, np.uint64)
     key[is_in] = sampling.with_answers(fit.backend.row_keys(*table), answers[is_in])
     own = np.ones(len(row), SUM) if weight is None else weight[row]
-    return _placed(dataset.comm, row, key[row], own)
-
-
-def _placed(comm: Comm, row: HostArray, key: HostArray, weight: HostArray) -> ContentOrder:
-    """Rows that are sorted by key and weight, with their places among those of all ranks.
-
-    Keys are told range by range, so that no rank ever holds all of them.
-    """
-    n = len(row)
-    n_ranges = 1 + int(total(comm, n)) // ROWS_AT_ONCE
-    bounds = [(at << 64) // n_ranges for at in range(1, n_ranges)]
-    ends = [0, *np.searchsorted(key, np.array(bounds, np.uint64)).tolist(), n]
-    place, n_before = np.empty(n, np.int64), 0
-    for begin, end in pairwise(ends):
-        told = comm.gather(pickle.dumps((key[begin:end], weight[begin:end])))
-        keys, weights = zip(*map(pickle.loads, told), strict=True)
-        first = sum(len(each) for each in keys[: comm.rank])
-        order = np.lexsort((np.concatenate(weights), np.concatenate(keys)))
-        place[begin:end] = n_before + np.argsort(order)[first : first + end - begin]
-        n_before += len(order)
-    return ContentOrder(row, place, n_before, comm)
+    places = Places.of(dataset.comm, key[row], own)
+    return ContentOrder(row, int(places.first[-1]), dataset.comm, places)
 
 
 def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -> Draws:
@@ -69,7 +138,7 @@ def draws_of(growing: Growing, seed: int, max_samples: Any, *, replaces: bool) -
     order = content_order(growing)
     weight = growing.target.weight
     n_drawn = n_samples(max_samples, growing.target, order.n, replaces=replaces)
-    own = None if weight is None or not replaces else order.all_of(weight[order.row])
+    own = None if weight is None or not replaces else weight[order.row]
     return Draws(seed, n_drawn, replaces, order, own, growing.dataset.n_rows)
 
 

@@ -10,12 +10,12 @@ from gputree.kernels.criteria import Criterion
 
 
 class ExtraTreesClassifier(ForestClassifier):
-    """Extremely randomized trees for classes: cuts are drawn, not searched.
+    """Extremely randomized trees for classification: splits are drawn, not searched.
 
-    At each node a few features are drawn, and for each of them one split: a threshold anywhere
-    between the node's values, or a random group of the node's categories. The best of these is
-    taken (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` says what
-    exactly is drawn.
+    At each node a few features are drawn, and one split for each of them: a threshold within the
+    range of the node, or a random group of its categories. The best of these splits is used
+    (Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006). `docs/ensembles.md` explains the
+    draws.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ class ExtraTreesClassifier(ForestClassifier):
     max_features, max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose
         As in `RandomForestClassifier`.
     bootstrap : bool, default=False
-        As in `RandomForestClassifier`; by default trees see all rows.
+        As in `RandomForestClassifier`; by default every tree sees all rows.
     warm_start, class_weight, ccp_alpha, max_samples, pruning, categorical_features, missing
         As in `RandomForestClassifier`.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
-        As in `RandomForestClassifier`; a split that is drawn against a constraint is not made.
+        As in `RandomForestClassifier`; a drawn split that violates a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestClassifier`.
 
@@ -93,7 +93,7 @@ feature_names_in_, missing_, backend_, device_
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    """Extremely randomized trees for numbers; see `ExtraTreesClassifier`.
+    """Extremely randomized trees for regression; see `ExtraTreesClassifier`.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ class ExtraTreesRegressor(ForestRegressor):
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
         As in `DecisionTreeRegressor`.
     max_features : int, float, 'sqrt', 'log2' or None, default=1.0
-        How many features, drawn anew for each node, to try.
+        The number of features that are drawn and tried at each node.
     bootstrap : bool, default=False
-        As in `RandomForestClassifier`; by default trees see all rows.
+        As in `RandomForestClassifier`; by default every tree sees all rows.
     max_leaf_nodes, min_impurity_decrease, oob_score, n_jobs, random_state, verbose, warm_start
         As in `RandomForestRegressor`.
     ccp_alpha, max_samples, pruning, categorical_features, missing, keep_targets
         As in `RandomForestRegressor`.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
-        As in `RandomForestRegressor`; a split that is drawn against a constraint is not made.
+        As in `RandomForestRegressor`; a drawn split that violates a constraint is not made.
     max_surrogates, unknown_category, max_bins, histogram_budget, device, backend
         As in `RandomForestRegressor`.
 

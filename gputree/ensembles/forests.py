@@ -75,16 +75,16 @@ class ForestRegressor(AveragingRegressor, Forest):
     def predict_quantile(self, X: Any, q: Any = 0.5) -> Array:
         """Quantiles of the target, by Meinshausen's quantile regression forests.
 
-        A training row counts for a row of X in as many trees as they share a leaf in, each time
-        divided by the weight of the leaf's training rows. The quantile is the smallest training
-        target up to which a share q of that is reached.
+        In each tree, the training rows in the leaf of a row of X share a weight of 1; the weights
+        are averaged over the trees. The quantile is the smallest training target at which the
+        cumulated weights reach q.
 
         Parameters
         ----------
         X : array-like or data frame
             Rows to predict.
         q : float or array-like of floats in [0, 1], default=0.5
-            Which quantiles.
+            The quantiles to predict.
 
         Returns
         -------
@@ -115,14 +115,13 @@ class ForestRegressor(AveragingRegressor, Forest):
 
 
 class RandomForestClassifier(ForestClassifier):
-    """A random forest for classes: trees on bootstrap samples, a few features at each node.
+    """A random forest for classification: bootstrap samples, and a few features at each node.
 
-    Every tree is grown on rows drawn with replacement, and tries features drawn anew at each node;
-    the forest answers with the mean of the class shares of the trees (Breiman: Random forests,
-    2001). The table is cut into bins once. Parameters and behaviour are scikit-learn's where it
-    has them. The draws of a tree depend on `random_state`, the number of the tree and what the rows
-    hold, so the model is the same, byte for byte, on every backend, for any `n_jobs` and any order
-    of the rows.
+    Every tree is grown on rows drawn with replacement, and draws features at each node; the forest
+    predicts the mean of the class shares of its trees (Breiman: Random forests, 2001). The table is
+    binned once. Parameters and behaviour are scikit-learn's where it has them. The draws of a tree
+    depend on `random_state`, the number of the tree and the contents of the rows, so the model is
+    the same, byte for byte, on every backend, for any `n_jobs` and any order of the rows.
 
     Parameters
     ----------
@@ -131,37 +130,37 @@ class RandomForestClassifier(ForestClassifier):
     criterion : {'gini', 'entropy', 'log_loss', 'gain_ratio', 'error', 'twoing'}, default='gini'
         As in `DecisionTreeClassifier`.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes
-        As in `DecisionTreeClassifier`. A row that was drawn twice is one row, of twice the weight.
+        As in `DecisionTreeClassifier`. A row that is drawn twice is one row of twice the weight.
     max_features : int, float, 'sqrt', 'log2' or None, default='sqrt'
-        How many features, drawn anew for each node, to try.
+        The number of features that are drawn and tried at each node.
     min_impurity_decrease, categorical_features, max_bins
         As in `DecisionTreeClassifier`.
     bootstrap : bool, default=True
         Whether rows are drawn with replacement, in proportion to their weight. Otherwise trees see
-        all rows, or with `max_samples` rows drawn without replacement.
+        all rows or, with `max_samples`, rows drawn without replacement.
     oob_score : bool or function, default=False
-        Predict each row by the trees that were not grown on it, and score that: by accuracy, or a
-        function of true and predicted target.
+        Whether to predict each row by the trees that were not grown on it, and to score these
+        predictions, by the accuracy or by a function of true and predicted targets.
     n_jobs : int, optional
-        Threads of the 'numba' backend; all cores by default. Never changes the model.
+        The number of threads of the 'numba' backend; all cores by default. Never changes the model.
     random_state : int, RandomState or None, default=None
-        Decides which rows and features are drawn.
+        The seed for the drawn rows and features.
     verbose : int, default=0
-        Above 0: a line on stderr tells how many trees are done, and how long the others will take.
+        Above 0, a line on stderr shows the finished trees and the remaining time.
     warm_start : bool, default=False
-        Keep the trees of the last fit and add to them, up to `n_estimators`.
+        Whether to keep the trees of the last fit and add trees, up to `n_estimators`.
     class_weight : dict, 'balanced', 'balanced_subsample' or None, default=None
-        Factors for the weights of the rows of each class; 'balanced_subsample' balances each
-        sample of the rows by itself.
+        The factor for the weights of the rows of each class; 'balanced_subsample' balances each
+        sample separately.
     ccp_alpha : float, default=0.0
-        The price of a leaf, by which each tree is pruned.
+        The complexity parameter by which each tree is pruned.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
         As in `DecisionTreeClassifier`.
     max_samples : int, float or None, default=None
-        How many rows to draw for each tree; a float is a share of all. By default as many as there
-        are: whole-numbered weights with a total of up to 2**24 count rows.
+        The number of rows to draw for each tree; a float is a share of all rows. By default, the
+        number of rows in the table; integer weights with a total of up to 2**24 count as rows.
     pruning : str, object of `gputree.pruning` or None, default=None
-        How to prune each tree. Methods that judge by other rows take those that the tree has not
+        How to prune each tree. Methods that need validation rows use those that the tree has not
         seen.
     nominal, subset_search, max_exact_levels, min_samples_category, greedy_length, missing
         As in `DecisionTreeClassifier`.
@@ -175,17 +174,17 @@ class RandomForestClassifier(ForestClassifier):
     n_outputs_ : int
         1; a classifier has one output.
     estimators_ : sequence of DecisionTreeClassifier
-        The trees, made when asked for.
+        The trees, created on access.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown on.
     feature_importances_ : ndarray of shape (n_features,)
-        The mean of those of the trees.
+        The mean of the importances of the trees.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_rows, n_classes)
-        With `oob_score`: the score, and mean class shares by trees that have not seen the row.
+        With `oob_score`: the score, and the mean class shares by trees that have not seen the row.
     oob_error_curve_ : ndarray of shape (n_trees,)
-        With `oob_score`: the error of the first one, two, ... trees.
+        With `oob_score`: the error after one, two, ... trees.
     fit_report_ : FitReport
-        Where the fit ran and why, seconds a phase, rows, peak bytes.
+        Where the fit ran and why, seconds per phase, rows, peak bytes.
     n_features_in_, feature_names_in_, n_classes_, missing_, backend_, device_
         As in `DecisionTreeClassifier`.
 
@@ -242,7 +241,7 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """A random forest for numbers.
+    """A random forest for regression.
 
     Parameters
     ----------
@@ -251,7 +250,7 @@ class RandomForestRegressor(ForestRegressor):
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
         As in `DecisionTreeRegressor`.
     max_features : int, float, 'sqrt', 'log2' or None, default=1.0
-        How many features, drawn anew for each node, to try.
+        The number of features that are drawn and tried at each node.
     max_leaf_nodes, min_impurity_decrease, bootstrap, n_jobs, random_state, verbose, warm_start
         As in `RandomForestClassifier`.
     oob_score : bool or function, default=False
@@ -265,8 +264,8 @@ class RandomForestRegressor(ForestRegressor):
     device, backend
         As in `RandomForestClassifier`.
     keep_targets : bool, default=False
-        Keep the training targets of every leaf, for `predict_quantile`: four bytes for each row
-        and tree.
+        Whether to keep the training targets of every leaf for `predict_quantile`, with four bytes
+        per row and tree.
 
     Attributes
     ----------

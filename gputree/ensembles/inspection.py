@@ -61,7 +61,7 @@ def _shuffled(table: Table, feature: int, seed: int, repeat: int) -> Table:
 
 
 def _error(stem: TreeEstimator, member: Member, table: Table, target: HostArray) -> float:
-    """The share of wrong rows, or the mean squared error."""
+    """The error rate, or the mean squared error."""
     (found,) = answers(stem, [member], table)
     if hasattr(stem, "classes_"):
         return float(np.mean(found.argmax(axis=1) != target))

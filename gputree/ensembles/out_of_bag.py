@@ -50,7 +50,7 @@ class OutOfBag:
         return self._curve[-1]
 
     def _error(self) -> float:
-        """The share of wrong rows, or the mean squared error, of rows with an answer."""
+        """The error rate, or the mean squared error, of rows with an answer."""
         has, comm = self._n_trees > 0, self._dataset.comm
         n = int(total(comm, np.count_nonzero(has)))
         if not n:

@@ -86,20 +86,20 @@ class TreeEstimator(Partitioned, Explainable, Exportable, Prunable, Readable, Re
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
-        """Grow a tree on the rows of X with target y, and prune it if `pruning` says how.
+        """Grow a tree on the rows of X with target y, and prune it if `pruning` is set.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features), or Dataset
             NaN and None are missing values; infinities are values.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            The target; may be left out when a Dataset brings it.
+            The target; not needed if a Dataset has it.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; one of weight 0 is left out.
         X_val : array-like or data frame, optional
-            Other rows, by which to judge what to prune.
+            Validation rows for pruning.
         y_val : array-like, optional
-            Their target.
+            Their targets.
 
         Returns
         -------
@@ -149,13 +149,13 @@ class TreeEstimator(Partitioned, Explainable, Exportable, Prunable, Readable, Re
 
     @property
     def tree_(self) -> FamiliarTree:
-        """The tree under the names, and in the shapes, that scikit-learn's trees have."""
+        """The tree with the names and shapes of scikit-learn's trees."""
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         return self.nodes_.familiar(self.n_features_in_, n_classes)
 
     @property
     def feature_importances_(self) -> HostArray:
-        """The share of each feature in what all splits lower the impurity by."""
+        """The share of each feature in the total decrease of impurity by splits."""
         check_is_fitted(self)
         return self.nodes_.importances(self.n_features_in_)
 

@@ -21,30 +21,30 @@ MOST_LEAST_BRANCH = 25  # ... but never more than this
 
 
 class ID3Classifier(DecisionTreeClassifier):
-    """Quinlan's first tree: entropy, a branch per category, no pruning.
+    """Quinlan's ID3: information gain, one branch per category, no pruning.
 
-    Columns hold categories, and no value may be missing. Among features that gain alike the first
-    wins; a node that no feature can improve is a leaf. Categories that a node has not seen share an
-    empty leaf, which answers with the distribution of the node.
+    All columns are categorical, and no value may be missing. Among features with equal gain the
+    first wins; a node that no feature can improve is a leaf. Categories that do not occur in a node
+    share an empty leaf, which predicts the distribution of the node.
 
     Parameters
     ----------
     max_depth : int, optional
-        The most splits above a leaf.
+        The maximum depth of the tree.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree, as in `DecisionTreeClassifier`.
     validation_fraction : float, optional
-        The share of rows that is held out from growing, for pruning to judge by.
+        The share of rows that is held out as validation rows for pruning.
     random_state : int, RandomState or None, default=0
-        Decides which rows are held out, and the folds of cross-validation.
+        The seed for held-out rows and for the folds of cross-validation.
     min_samples_split : int or float, default=2
-        The fewest rows a node must have to be split; a float is a share of all rows.
+        The minimum number of rows in a node that is split; a float is a share of all rows.
     class_weight, priors
         As in `DecisionTreeClassifier`.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
-        Which columns hold categories; all have to.
+        Which columns hold categories; all of them must.
     unknown_category : {'missing', 'majority', 'error'}, default='majority'
-        What to do with a category that was not seen in training.
+        The treatment of categories that were not in training.
     histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -123,37 +123,37 @@ n_features_in_, feature_names_in_, max_features_, backend_, device_
 class C45Classifier(DecisionTreeClassifier):
     """Quinlan's C4.5: gain ratio, multiway splits, thresholds, missing values by fractions.
 
-    A feature is chosen by its gain ratio among those that gain at least the average. A row whose
-    tested value is missing goes down every branch, with its weight divided as that of the other
-    rows is, in training and in prediction. Thresholds are chosen by their gain; both of their sides
-    have a tenth of the rows of an average class, but need not have more than 25. Classes that a
-    categorical `y` declares count there, whether they occur or not.
+    A feature is chosen by its gain ratio, among those whose gain is at least the average. A row
+    whose tested value is missing goes down every branch, in training and in prediction; its weight
+    is divided in proportion to the other rows. Thresholds are chosen by their gain. Each side must
+    have a tenth of the rows of an average class, but never needs more than 25. All classes that a
+    categorical `y` declares count for this average, whether they occur or not.
 
-    The published program changed in its eighth release: `mdl_correction=True`, `min_gap=1e-5` and
-    `thresholds='value'` are its later choices.
+    `mdl_correction=True`, `min_gap=1e-5` and `thresholds='value'` are the choices of release 8 of
+    the published program.
 
     Parameters
     ----------
     min_branch : float, default=2
-        The least weight that two branches of a split must have.
+        The minimum weight that at least two branches of a split must have.
     mdl_correction : bool, default=False
-        Take the bits that tell which threshold was chosen from its gain.
+        Subtract the bits that encode the chosen threshold from its gain.
     min_gap : float, default=0.0
-        Values that are not further apart are not separated.
+        Values that are not further apart than this are not separated.
     thresholds : {'midpoint', 'value'}, default='midpoint'
-        Halfway between two values of the node, or the largest value of the table below that.
+        The midpoint between two values of the node, or the largest value of the table below it.
     max_depth : int, optional
-        The most splits above a leaf.
+        The maximum depth of the tree.
     pruning : str, object of `gputree.pruning` or None, default='error_based'
         How to prune the tree, as in `DecisionTreeClassifier`.
     validation_fraction : float, optional
-        The share of rows that is held out from growing, for pruning to judge by.
+        The share of rows that is held out as validation rows for pruning.
     random_state : int, RandomState or None, default=0
-        Decides which rows are held out, and the folds of cross-validation.
+        The seed for held-out rows and for the folds of cross-validation.
     class_weight, priors, categorical_features
         As in `DecisionTreeClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a category that was not seen in training.
+        The treatment of categories that were not in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -232,31 +232,31 @@ class CARTClassifier(DecisionTreeClassifier):
     """Breiman's classification tree: two children, Gini or twoing, surrogates, priors.
 
     Categories are divided into two groups. A row whose tested value is missing follows the first
-    surrogate that knows it, then the larger child. A split is judged by the rows whose value is
-    known.
+    surrogate split whose value is known; if there is none, it goes to the larger child. The score
+    of a split is computed from the rows whose value is known.
 
     Parameters
     ----------
     criterion : {'gini', 'twoing', 'entropy'}, default='gini'
-        The measure that splits improve, or a criterion of your own, from `make_criterion`.
+        The measure that splits improve; `make_criterion` makes others.
     max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
         As in `DecisionTreeClassifier`.
     pruning : str, object of `gputree.pruning` or None, default='cost_complexity'
-        How to prune the tree, as in `DecisionTreeClassifier`; by default with a price for
-        each leaf, chosen by 10-fold cross-validation.
+        How to prune the tree, as in `DecisionTreeClassifier`; by default, alpha is chosen
+        by 10-fold cross-validation.
     validation_fraction : float, optional
-        The share of rows that is held out from growing, for pruning to judge by.
+        The share of rows that is held out as validation rows for pruning.
     random_state : int, RandomState or None, default=0
-        Decides which rows are held out, and the folds of cross-validation.
+        The seed for held-out rows and for the folds of cross-validation.
     class_weight, priors, categorical_features, subset_search, max_exact_levels
         As in `DecisionTreeClassifier`.
     max_surrogates : int, default=5
-        The most surrogates kept at a node.
+        The maximum number of surrogate splits per node.
     surrogate_style : {'cart', 'rpart'}, default='cart'
-        The R package rpart leaves out categories that differ from the split in fewer than two rows,
-        even those that agree in all; 'rpart' does so too.
+        'rpart' drops surrogates on categories that differ from the split in fewer than two rows,
+        even if they agree in all, as the R package rpart does.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a category that was not seen in training.
+        The treatment of categories that were not in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 
@@ -325,16 +325,16 @@ class CARTRegressor(DecisionTreeRegressor):
     max_depth, min_samples_split, min_samples_leaf, min_impurity_decrease
         As in `DecisionTreeClassifier`.
     pruning : str, object of `gputree.pruning` or None, default='cost_complexity'
-        How to prune the tree, as in `DecisionTreeClassifier`; by default with a price for
-        each leaf, chosen by 10-fold cross-validation.
+        How to prune the tree, as in `DecisionTreeClassifier`; by default, alpha is chosen
+        by 10-fold cross-validation.
     validation_fraction : float, optional
-        The share of rows that is held out from growing, for pruning to judge by.
+        The share of rows that is held out as validation rows for pruning.
     random_state : int, RandomState or None, default=0
-        Decides which rows are held out, and the folds of cross-validation.
+        The seed for held-out rows and for the folds of cross-validation.
     categorical_features, subset_search, max_exact_levels, max_surrogates, surrogate_style
         As in `CARTClassifier`.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a category that was not seen in training.
+        The treatment of categories that were not in training.
     max_bins, histogram_budget, device, backend, n_jobs
         As in `DecisionTreeClassifier`.
 

@@ -16,38 +16,38 @@ def make_criterion(
     multiway: bool = True,
     needs_gain: bool = True,
 ) -> Criterion:
-    """Make a criterion of a function that says what a split is worth.
+    """Make a criterion from a function that scores splits.
 
-    The criterion is for the parameter `criterion` of decision trees, CART, forests and extra trees.
-    numba compiles the function, so it is written in the part of Python and NumPy that numba knows.
-    A model has the same bytes on every backend: the sums of a node are made where its rows are, and
-    the function runs on the CPU.
+    The result is for the parameter `criterion` of decision trees, CART, forests and extra trees.
+    numba compiles the function, so it can use the part of Python and NumPy that numba supports.
+    A model has the same bytes on every backend: the sums of a node are computed where its rows are,
+    and the function runs on the CPU.
 
     Parameters
     ----------
     score : function, optional
-        `score(sums, weights)` gives what a split is worth. `weights[k]` is the weight of the rows
-        of child k, and `sums[k, c]` is the weight of those of class c; for a regression it is the
-        sum of output c times weights. Every child has a weight above 0. A split that is
-        worth more is better; a negative or infinite number, or NaN, refuses the split. If scores
-        grow in proportion to weights, those of different nodes compare, which `max_leaf_nodes`,
-        `min_impurity_decrease` and importances ask for.
+        `score(sums, weights)` returns the score of a split, the higher the better. `weights[k]` is
+        the total weight of the rows of child k, always above 0, and `sums[k, c]` is the weight of
+        those of class c; for a regression it is the sum of output c times weights. A negative or
+        infinite number, or NaN, rejects the split. Scores should be proportional to weights, so
+        that different nodes can be compared, as for `max_leaf_nodes`, `min_impurity_decrease` and
+        importances.
     impurity : function or {'gini', 'entropy', 'error'}, default='gini'
-        How impure a node is: `impurity(sums, weight)`, where `sums[c]` and `weight` are those of
-        the node. A classifier reports it, and `ccp_alpha` prunes by it. Without a `score`, a split
-        is worth the weight times the impurity of the node less the same of its children.
+        The impurity of a node: `impurity(sums, weight)`, where `sums[c]` and `weight` are those of
+        the node. A classifier reports it, and `ccp_alpha` prunes by it. Without a `score`, the
+        score of a split is the decrease of weight times impurity.
     name : str, optional
-        What the criterion is called, in model files too. By default the name of the function.
+        The name of the criterion, also in model files; by default that of the function.
     multiway : bool, default=True
-        Whether the function may be given more than two children, as with `nominal='multiway'`.
+        Whether the function takes more than two children, as with `nominal='multiway'`.
     needs_gain : bool, default=True
-        Whether a split that is worth 0 is refused.
+        Whether a split with a score of 0 is rejected.
 
     Returns
     -------
     Criterion
-        To be given as `criterion`. A model file keeps its name only: a loaded model predicts, and
-        is fitted anew with the criterion given again.
+        A value for `criterion`. A model file stores only its name: a loaded model can predict; to
+        fit it again, set the criterion again.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class Explainable:
 
     @property
     def expected_value_(self) -> Any:
-        """What is predicted while nothing is known of a row: all branches by training weight.
+        """The prediction for a row of which nothing is known: all branches by training weight.
 
         A number for a regression with one output, (n_outputs,) or (n_classes,) otherwise. Goes
         with `shap_values(X)`; with a background it is the mean prediction of the background.
@@ -35,22 +35,22 @@ class Explainable:
         return expected if self._has_outputs() else float(expected[0])
 
     def shap_values(self, X: Any, method: str = "path", background: Any = None) -> Array:
-        """What each feature adds to the prediction of each row, as Shapley values.
+        """The contribution of each feature to the prediction of each row, as Shapley values.
 
-        They explain probabilities of a classifier and the values of a regression, or what the
-        trees add up to: the decision function of boosting, the logarithm that a Poisson regression
-        predicts. Together with what is expected, they add up to it.
+        They explain the probabilities of a classifier and the values of a regression; in boosting,
+        they explain the decision function, or the logarithm of the prediction if the loss has a log
+        link. Together with the expected value, they add up to it.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             The rows.
         method : {'path', 'interventional'}, default='path'
-            What stands for a feature that is not known: all branches by their training weight, and
-            `expected_value_` is what is expected; or the values of the rows of `background`, and
-            the mean of their predictions is expected.
+            The treatment of an unknown feature. 'path' follows all branches, in proportion to their
+            training weights; the expected value is `expected_value_`. 'interventional' takes its
+            value from each row of `background`; the expected value is their mean prediction.
         background : array-like or data frame, optional
-            Rows for 'interventional', such as 100 of the training.
+            Rows for 'interventional', such as 100 training rows.
 
         Returns
         -------
@@ -102,7 +102,7 @@ class Explainable:
         raise NotImplementedError
 
     def _has_outputs(self) -> bool:
-        """Whether predictions have a column an output."""
+        """Whether predictions have one column per output."""
         raise NotImplementedError
 
     def _checked(self, X: Any) -> Any:

@@ -7,7 +7,7 @@ from gputree.export.plan import Plan
 
 
 class Exportable(Stored):
-    """A fitted model in other formats; `docs/formats.md` tells what each of them can hold."""
+    """A fitted model in other formats; `docs/formats.md` explains what each of them supports."""
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The model and its parameters as JSON, read by `gputree.from_json`.
@@ -15,7 +15,7 @@ class Exportable(Stored):
         Parameters
         ----------
         indent : int, optional
-            Spaces for each step of nesting; everything in one line by default.
+            The number of spaces per level of nesting; by default everything is on one line.
         """
         from gputree.export import json_text
 
@@ -24,10 +24,10 @@ class Exportable(Stored):
     def to_sklearn(self) -> Any:
         """A fitted scikit-learn estimator of the same kind.
 
-        scikit-learn rounds X to float32 before it compares. For float32 values the answers are
-        ours; a float64 value that lies closer to a threshold than float32 can tell may go the
-        other way. Ordered categories are given as their numbers. Refused are unordered categories,
-        surrogates, divided rows and gradient boosting.
+        scikit-learn rounds X to float32 before it compares. For float32 values the predictions are
+        the same; a float64 value that is very close to a threshold may go the other way. Ordered
+        categories are given as their numbers. Unordered categories, surrogates, divided rows and
+        gradient boosting are refused.
         """
         from gputree.export import sklearn_model
 
@@ -36,14 +36,14 @@ class Exportable(Stored):
     def to_onnx(self, *, missing_text: str = "") -> Any:
         """An ONNX model in double precision, for onnxruntime and others.
 
-        It has one input 'X' of shape (n_rows, n_features) where all columns are numeric, and an
-        input of shape (n_rows, 1) for each column by its name otherwise; text categories are
-        strings. It answers with 'probabilities' and 'label', or with 'prediction'.
+        If all columns are numeric, it has one input 'X' of shape (n_rows, n_features). Otherwise
+        each column is an input of shape (n_rows, 1) with the column's name; text categories are
+        strings. The outputs are 'probabilities' and 'label', or 'prediction'.
 
         Parameters
         ----------
         missing_text : str, default=''
-            What stands for a missing value in columns of text.
+            The text that marks a missing value in text columns.
 
         Returns
         -------
@@ -67,16 +67,16 @@ class Exportable(Stored):
         return treelite_model.to_treelite(self._plan())
 
     def to_sql(self, *, table: str = "data", dialect: str = "ansi", keep: Any = ()) -> str:
-        """A SELECT of the answers for each row of a table.
+        """A SELECT of the predictions for each row of a table.
 
         Parameters
         ----------
         table : str, default='data'
             The table; its columns have the names of those of the fit.
         dialect : {'ansi', 'sqlite', 'duckdb'}, default='ansi'
-            Whose SQL it is. 'ansi' knows no NaN: missing values are NULL.
+            The dialect. In 'ansi' there is no NaN: missing values are NULL.
         keep : list of str, default=()
-            Columns of the table that the answer has as well, such as a key.
+            Columns of the table to copy into the result, such as a key.
         """
         from gputree.export import sql
 
@@ -97,7 +97,7 @@ class Exportable(Stored):
         Parameters
         ----------
         name : str, default='model'
-            What the names of its functions begin with.
+            The prefix of the function names.
         """
         from gputree.export import c_source
 

@@ -153,7 +153,8 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
         directions='sparse'.
     term_cost : float, default=0.05
         What a further column costs: a split of k columns is worth its decrease of the impurity,
-        divided by 1 + (k - 1) * `term_cost`.
+        divided by 1 + (k - 1) * (`term_cost` + 2 * log(p) / n). Of p columns, the second part is
+        what the best one explains by chance in a node of n distinct values.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     random_state : int, RandomState or None, default=None
@@ -175,7 +176,7 @@ class ObliqueTreeClassifier(ObliqueTree, DecisionTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     nodes_ : Tree
-        The tree: flat arrays, an entry a node. Columns from `n_features_in_` on are those of
+        The tree: flat arrays with one entry per node. Columns from `n_features_in_` on are those of
         `nodes_.directions`, the combinations.
     feature_importances_ : ndarray of shape (n_features,)
         The share of each feature in what the splits gained; columns of a combination share alike.

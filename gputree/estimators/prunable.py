@@ -59,7 +59,7 @@ class Prunable(BaseEstimator):
         nodes: Any = None,
         **options: Any,
     ) -> Self:
-        """Another estimator with a smaller tree; this one stays as it is.
+        """A new estimator with a pruned tree; this one stays as it is.
 
         Parameters
         ----------
@@ -67,20 +67,20 @@ class Prunable(BaseEstimator):
             'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error', 'error_based',
             'critical_value' or 'pre'; `docs/pruning.md` explains them.
         X : array-like or data frame, optional
-            Validation rows; for 'cost_complexity' without `alpha` the rows of the training.
+            Validation rows; for 'cost_complexity' without `alpha` the training rows.
         y : array-like, optional
-            Their target.
+            Their targets.
         sample_weight : array-like, optional
             Their weights.
         nodes : array-like of int, optional
-            Instead of a method: the nodes to make leaves of.
+            The nodes to turn into leaves, instead of a method.
         **options
-            Those of the method, where it is given by name.
+            The options of a method that is given by name.
 
         Returns
         -------
         estimator
-            A fitted one with `pruning_report_`.
+            A fitted estimator with `pruning_report_`.
 
         Examples
         --------
@@ -96,8 +96,8 @@ class Prunable(BaseEstimator):
         nodes    17 before, 3 after
         leaves   9 before, 2 after
         error    0 before, 0.333333 after (training rows)
-        cut      1 node, where it was asked for
-          node 2: 50 as a leaf, 0 as a subtree
+        pruned   1 node: chosen by hand
+          node 2: leaf 50, subtree 0
         """
         check_is_fitted(self)
         if nodes is not None:
@@ -113,10 +113,10 @@ class Prunable(BaseEstimator):
         return self._with(chosen.prune(self._task(chosen, X, y, sample_weight)))
 
     def simplify(self) -> Self:
-        """Another estimator without splits whose branches all give the same answer.
+        """A new estimator without splits whose branches all give the same prediction.
 
-        Predictions stay as they are, but for rows that are divided among leaves; the probabilities
-        of classes may change.
+        Predictions do not change, except for rows that are divided among leaves; class
+        probabilities may change.
 
         Examples
         --------
@@ -129,21 +129,21 @@ class Prunable(BaseEstimator):
         return self._with(merge_alike(self._bare_task()))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Grow a tree and cut its weakest links one after another, as in scikit-learn.
+        """Grow a tree and prune its weakest links one after another, as in scikit-learn.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features), or Dataset
-            The rows of the training.
+            The training rows.
         y : array-like
-            Their target.
+            Their targets.
         sample_weight : array-like, optional
             Their weights.
 
         Returns
         -------
         Bunch
-            `ccp_alphas`, and `impurities` and `n_leaves` of the trees from there on.
+            `ccp_alphas`, and the `impurities` and `n_leaves` of the trees from each alpha on.
 
         Examples
         --------

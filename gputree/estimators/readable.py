@@ -104,10 +104,10 @@ class Readable(BaseEstimator):
         return draw(boxes, self._colours(filled), ax=ax, fontsize=fontsize)
 
     def to_rules(self, X: Any = None, y: Any = None) -> "RuleSet":
-        """A rule a leaf of a classifier, in the order of `export_text`.
+        """One rule per leaf of a classifier, in the order of `export_text`.
 
-        The branches on the way to a leaf are put together column by column. A missing value meets
-        no condition but `is missing`, so rules may have no answer where the tree has one.
+        The branches on the path to a leaf are combined column by column. A missing value satisfies
+        no condition except `is missing`, so rules may have no prediction where the tree has one.
 
         Parameters
         ----------

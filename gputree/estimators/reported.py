@@ -23,15 +23,15 @@ class Reported(BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
-            Rows to judge the model by; best those that it has not seen.
+            Rows to evaluate the model on, preferably rows that were not in training.
         y : array-like
-            Their target.
+            Their targets.
         path : path, optional
             Where to write the page; by default it is only returned.
         title : str, optional
             The title of the page; the name of the estimator by default.
         max_trees : int, default=10
-            How many trees of an ensemble can be looked at in the report.
+            How many trees of an ensemble the report contains.
 
         Returns
         -------

@@ -26,27 +26,28 @@ from gputree.shares import fine_weights
 
 
 class RuleSetClassifier(ClassifierMixin, Partitioned, Stored, BaseEstimator):
-    """Quinlan's C4.5rules: a tree as a short list of rules, each made simple by itself.
+    """Quinlan's C4.5rules: a tree as a short list of simplified rules.
 
-    A tree is grown, and each leaf becomes a rule. Conditions are left out while the upper limit of
-    the rule's error does not rise. Rules are put in order by that limit; the first one that covers
-    a row answers, and a default class where none does. Of all rules those are kept that, with the
-    rows where their list errs, take the fewest bits.
+    A tree is grown, and each leaf becomes a rule. Conditions are removed as long as the upper limit
+    of the rule's error does not rise. Rules are sorted by that limit; the first one that covers a
+    row decides, and a default class if none does. The list that is kept has the shortest
+    description, its misclassified rows included.
 
-    A missing value meets no condition but `is missing`. The time of a fit grows with leaves times
-    rows times conditions a leaf: stop the tree early on large tables.
+    A missing value satisfies no condition except `is missing`. The time of a fit is proportional to
+    leaves times rows times conditions per leaf: limit the tree on large tables.
 
     Parameters
     ----------
     tree : classifier of gputree, optional
         The tree to grow, which is not changed; `C45Classifier(pruning=None)` by default.
     confidence : float, default=0.25
-        The chance that the true error of a rule is above its limit, in (0, 0.5]. Less is simpler.
+        The probability that the true error of a rule is above its limit, in (0, 0.5]. Lower values
+        give simpler rules.
     selection : {'description_length', 'greedy'}, default='description_length'
-        How to choose among the rules: rules are added to the list and dropped while that saves
-        bits, from all of them and from what is the shortest for each class alone. 'greedy' adds the
-        rule for a class that gets the most rows right beyond those it gets wrong, while there is
-        one; the list is longer.
+        How to choose among the rules. 'description_length' adds and drops rules while that shortens
+        the description, starting from all rules and from the shortest set for each class. 'greedy'
+        repeatedly adds the rule of a class with the largest difference of rows it gets right and
+        wrong, as long as that is positive; the list is longer.
 
     Attributes
     ----------
@@ -117,13 +118,13 @@ versicolor (48 rows, 97.9%)
         return self
 
     def predict(self, X: Any) -> Array:
-        """The answer of the first rule that covers each row of X, or the default."""
+        """The class of the first rule that covers each row of X, or the default."""
         at = self._first(X)
         answer = np.array([rule.answer for rule in (*self.rules_, self.rules_.default)])
         return self.estimator_._like(X, self.classes_[answer[at]])
 
     def predict_proba(self, X: Any) -> Array:
-        """The share of each class among the training rows that the answering rule covers."""
+        """The share of each class among the training rows that the deciding rule covers."""
         at = self._first(X)
         shares = np.stack([rule.shares for rule in (*self.rules_, self.rules_.default)])
         return self.estimator_._like(X, shares[at])
@@ -135,14 +136,14 @@ versicolor (48 rows, 97.9%)
             return self.estimator_._like(X, np.log(shares))
 
     def apply(self, X: Any) -> Array:
-        """The number of the rule that answers for each row of X; their count for the default."""
+        """The number of the rule that decides each row of X; `len(rules_)` for the default."""
         at = self._first(X)
         return self.estimator_._like(X, at)
 
     def export_text(
         self, *, feature_names: Any = None, class_names: Any = None, decimals: int = 2
     ) -> str:
-        """A line a rule, in their order, and the default.
+        """The rules in their order, one per line, and the default.
 
         Parameters
         ----------

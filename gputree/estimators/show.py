@@ -10,20 +10,19 @@ from gputree.estimators.base import TreeEstimator
 
 
 def export_text(tree: TreeEstimator, *, style: str = "gputree", **options: Any) -> str:
-    """A fitted tree as indented text, a line a branch.
+    """A fitted tree as indented text, with one line per branch.
 
-    `or missing` marks where missing values go, if the column had some in training; nothing is
-    marked where surrogates decide that, or where a row goes down every branch. `or other` marks
-    where categories go that the node has not seen. Rows that were divided are shown by their
-    weight.
+    `or missing` marks the branch of missing values, if the column had some in training; there is no
+    mark where surrogates decide or a row goes down every branch. `or other` marks the branch of
+    categories that did not occur in the node. Divided rows are counted by their weight.
 
     Parameters
     ----------
     tree : fitted estimator
         The tree to show.
     style : {'gputree', 'sklearn'}, default='gputree'
-        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.export_text`,
-        and the tree must be one that scikit-learn can have: of thresholds.
+        The format. With 'sklearn' the options are those of `sklearn.tree.export_text`,
+        and the tree must have thresholds only, as scikit-learn's trees do.
     **options
         Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
@@ -31,7 +30,7 @@ def export_text(tree: TreeEstimator, *, style: str = "gputree", **options: Any) 
     class_names : sequence of str, optional
         Names of the classes in the order of `classes_`; the labels by default.
     max_depth : int, optional
-        Show no more than so many splits above a node.
+        The maximum depth to show.
     decimals : int, default=2
         The decimals of thresholds and means.
     show_surrogates : bool, default=False
@@ -66,17 +65,17 @@ def export_graphviz(
 ) -> str | None:
     r"""A fitted tree in the DOT language, which Graphviz draws: `dot -Tsvg tree.dot`.
 
-    A node has its feature, answer and rows; an edge has what leads along it.
+    Nodes show the feature, the prediction and the rows; edges show the conditions.
 
     Parameters
     ----------
     tree : fitted estimator
         The tree to show.
     out_file : path or file, optional
-        Where to write to; by default the text is returned.
+        The file to write; by default the text is returned.
     style : {'gputree', 'sklearn'}, default='gputree'
-        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.export_graphviz`,
-        and the tree must be one that scikit-learn can have: of thresholds.
+        The format. With 'sklearn' the options are those of `sklearn.tree.export_graphviz`,
+        and the tree must have thresholds only, as scikit-learn's trees do.
     **options
         Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
@@ -84,7 +83,7 @@ def export_graphviz(
     class_names : sequence of str, optional
         Names of the classes in the order of `classes_`; the labels by default.
     max_depth : int, optional
-        Show no more than so many splits above a node.
+        The maximum depth to show.
     decimals : int, default=2
         The decimals of thresholds, means and impurities.
     filled : bool, default=False

@@ -18,9 +18,9 @@ class Stored:
     def to_bytes(self) -> bytes:
         """The model as canonical bytes: equal models give equal bytes.
 
-        The bytes hold all that predictions depend on: trees or rules, the columns, the labels, and
-        what becomes of values that are missing or were not seen at fit; not the other parameters
-        of the fit, nor where it ran.
+        The bytes contain everything that predictions depend on: trees or rules, the columns, the
+        labels, and the treatment of missing values and unknown categories. They contain neither the
+        other parameters of the fit nor where it ran.
         """
         check_is_fitted(self)
         return store.pack(self._described(), self._stored_arrays())

@@ -21,13 +21,13 @@ from gputree.kernels.criteria import FOR_CLASSES, FOR_VALUES, Criterion
 
 
 class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
-    """A binary decision tree for classes, grown on histograms.
+    """A decision tree for classification, grown on histograms.
 
-    Parameters, attributes and behaviour are scikit-learn's where it has them. A feature with no
-    more than `max_bins` distinct values offers every midpoint, so that small tables give the
-    textbook tree; others offer exact quantiles. Unordered categories are divided into two groups,
-    or get a branch each. Rows whose tested value is missing go to the side that lowers the impurity
-    more, if nothing else is asked for.
+    Parameters, attributes and behaviour are scikit-learn's where it has them. If a feature has at
+    most `max_bins` distinct values, every midpoint is a possible threshold, and small tables give
+    the textbook tree; others are binned at exact quantiles. Unordered categories are divided
+    into two groups, or have one branch each. By default, rows whose tested value is missing go to
+    the side that lowers the impurity more.
 
     The model is the same, byte for byte, on every backend and device, for any order of the rows
     and any `histogram_budget`.
@@ -35,102 +35,103 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
     Parameters
     ----------
     criterion : {'gini', 'entropy', 'log_loss', 'gain_ratio', 'error', 'twoing'}, default='gini'
-        The impurity that splits lower; 'log_loss' is 'entropy'. 'error' is the share of rows
-        outside the largest class; it splits only where it gains, the others split every impure
-        node they can. 'gain_ratio' is C4.5's choice of a feature by entropy, 'twoing' CART's of
-        two groups of classes. Or a criterion of your own, from `make_criterion`.
+        The measure of impurity that splits reduce; 'log_loss' is 'entropy'. 'error' is the share of
+        rows outside the largest class; it needs a gain to split, while the others split every
+        impure node that can be split. 'gain_ratio' is C4.5's choice of a feature, 'twoing' is
+        CART's criterion of two groups of classes. `make_criterion` makes others.
     splitter : {'best', 'random'}, default='best'
-        Search all splits of a feature, or draw one: a threshold anywhere between the values of the
-        node, or a random group of its categories.
+        'best' searches all splits of a feature; 'random' draws one: a threshold within the range of
+        the node, or a random group of its categories.
     max_depth : int, optional
-        The most splits above a leaf.
+        The maximum depth of the tree.
     min_samples_split : int or float, default=2
-        The fewest rows a node must have to be split; a float is a share of all rows. With
-        missing='fractional' a part of a row counts as that part.
+        The minimum number of rows in a node that is split; a float is a share of all rows. With
+        missing='fractional', a part of a row counts as that part.
     min_samples_leaf : int or float, default=1
-        The fewest rows of each child, counted in the same way; a float is a share of all rows.
+        The minimum number of rows in each child, counted in the same way; a float is a share of all
+        rows.
     min_weight_fraction_leaf : float, default=0.0
-        The least share of the total weight in each child.
+        The minimum share of the total weight in each child.
     max_features : int, float, 'sqrt', 'log2' or None, default=None
-        How many features, drawn anew for each node, to try. More are tried only while none of
+        The number of features that are drawn and tried at each node. More are tried only if none of
         those drawn can be split.
     random_state : int, RandomState or None, default=None
-        Decides the draws of `max_features`, of rows held out and of folds; without them nothing is
-        random.
+        The seed for `max_features`, held-out rows and folds; without these nothing is random.
     max_leaf_nodes : int, optional
-        Grow best-first until there are so many leaves.
+        Grow best-first up to this number of leaves.
     min_impurity_decrease : float, default=0.0
-        The least decrease of impurity, weighted by the node's share of the rows, of a split.
+        The minimum decrease of impurity by a split, weighted by the node's share of the rows.
     ccp_alpha : float, default=0.0
-        The price of a leaf in impurity; the weakest links up to it are cut, as in scikit-learn.
+        The complexity parameter of pruning: the weakest links up to it are pruned, as in
+        scikit-learn.
     monotonic_cst : array-like of int, dict of name and int, or None, default=None
-        1 where predictions may only rise with a feature, -1 where they may only fall: those of a
-        regression with one output, or the share of the second of two classes. Trees are searched
-        on the host then, which takes longer.
+        1 if the prediction must not fall as the feature grows, -1 if it must not rise. The
+        prediction is that of a regression with one output, or the share of the second of two
+        classes. Splits are then searched on the host, which takes longer.
     pruning : str, object of `gputree.pruning` or None, default=None
         How to prune the tree: 'cost_complexity', 'reduced_error', 'pessimistic', 'minimum_error',
         'error_based', 'critical_value' or 'pre', or an object with options.
     validation_fraction : float, optional
-        The share of rows that is held out from growing, for pruning to judge by. Drawn by
-        `random_state`. `fit` may be given other rows instead.
+        The share of rows, drawn by `random_state`, that is held out as validation rows for pruning.
+        `fit` takes given rows instead.
     class_weight : dict, 'balanced' or None, default=None
-        Factors for the weights of the rows of each class.
+        The factor for the weights of the rows of each class.
     priors : 'data', 'uniform', dict or array-like, default='data'
-        The probabilities of the classes before a row is seen, in the order of `classes_` or by
-        label. Instead of `class_weight`.
+        The prior probabilities of the classes, in the order of `classes_` or by label; an
+        alternative to `class_weight`.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories. Ordered ones are split in their order.
     nominal : {'subset', 'multiway'}, default='subset'
-        Divide the categories of an unordered column into two groups, or give a branch to each.
+        'subset' divides the categories of an unordered column into two groups, 'multiway' makes one
+        branch per category.
     subset_search : {'auto', 'exact', 'ordered', 'principal', 'greedy'}, default='auto'
-        How to find the two groups. 'exact' tries all; 'ordered' cuts the categories in the order of
-        their share of the first class, which is as good for two classes; 'principal' cuts them
-        along the first principal component of the class shares; 'greedy' collects categories one by
-        one. 'auto' takes 'ordered' for two classes, 'exact' up to `max_exact_levels` categories in
-        a node, and 'principal' beyond.
+        How to find the two groups. 'exact' tries all divisions. 'ordered' sorts the categories by
+        their share of the first class, which is equally good for two classes. 'principal' sorts
+        them along the first principal component of the class shares. 'greedy' collects categories
+        one by one. 'auto' uses 'ordered' for two classes, 'exact' for up to `max_exact_levels`
+        categories in a node, and 'principal' beyond that.
     max_exact_levels : int, default=10
-        The most categories of which 'auto' tries all subsets, up to 20.
+        The maximum number of categories for which 'auto' tries all divisions, up to 20.
     min_samples_category : int or 'auto', default='auto'
-        The fewest rows that a category must have in a node to be told from others there, where
-        categories are divided into two groups; those with fewer are one together, and categories
-        that the node has not seen go with them. 'auto' asks for 10 rows in columns of more than 32
-        categories, and for one in others.
+        The minimum number of rows of a category in a node, for divisions into two groups.
+        Categories with fewer rows are pooled, together with those that do not occur in the node.
+        'auto' means 10 rows in columns of more than 32 categories, and one row in others.
     greedy_length : int, default=8
-        How many categories 'greedy' looks at in each step.
+        The number of candidates that 'greedy' compares in each step.
     missing : {'direction', 'category', 'fractional', 'surrogate'}, default='direction'
-        What becomes of rows whose tested value is missing. They go to the side that lowers the
-        impurity more; or, in an unordered column, count as a category of their own; or are divided
-        among all branches, as in C4.5; or follow surrogates, as in CART.
+        The treatment of rows whose tested value is missing: they go to the side that lowers the
+        impurity more; or are a category of their own, in an unordered column; or are divided among
+        all branches, as in C4.5; or follow surrogate splits, as in CART.
     max_surrogates : int, default=5
-        The most surrogates kept at a node.
+        The maximum number of surrogate splits per node.
     unknown_category : {'missing', 'majority', 'error'}, default='missing'
-        What to do with a category that was not seen at fit: take it as missing, send it to the
-        largest child, or refuse it. In an ordered column 'majority' takes it as missing.
+        The treatment of categories that were not in training: as missing, by the largest child, or
+        as an error. In an ordered column 'majority' means 'missing'.
     max_bins : int, default=255
-        The most bins a feature is cut into, up to 65,535.
+        The maximum number of bins per feature, up to 65,535.
     histogram_budget : int, optional
-        Bytes that histograms may take; automatic by default. Never changes the model.
+        The memory of histograms in bytes; automatic by default. Never changes the model.
     device : {'auto', 'cpu', 'cuda', 'cuda:N'}, default='auto'
-        Where to compute. A device that is asked for and missing is an error.
+        Where to compute. A missing device is an error.
     backend : {'numpy', 'numba', 'cuda', 'cupy', 'torch'}, optional
-        What to compute with; overrides the choice that `device` would make.
+        What to compute with; overrides the choice by `device`.
     n_jobs : int, optional
-        Threads of the 'numba' backend; all cores by default. Never changes the model.
+        The number of threads of the 'numba' backend; all cores by default. Never changes the model.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     tree_ : FamiliarTree
-        The tree under the names, and in the shapes, of scikit-learn's trees.
+        The tree with the names and shapes of scikit-learn's trees.
     nodes_ : Tree
-        The tree as it is: flat arrays, an entry a node.
+        gputree's own tree: flat arrays with one entry per node.
     missing_ : str
-        What becomes of missing values in this tree: `missing` as it was at fit.
+        The treatment of missing values in this tree: `missing` as it was at fit.
     feature_importances_ : ndarray of shape (n_features,)
-        The share of each feature in what the splits gained.
+        The share of each feature in the total gain of the splits.
     fit_report_ : FitReport
-        Where the fit ran and why, seconds a phase, rows, peak bytes.
+        Where the fit ran and why, seconds per phase, rows, peak bytes.
     pruning_report_ : PruningReport or None
         What was pruned, and why.
     n_features_in_, feature_names_in_, n_classes_, max_features_, backend_, device_
@@ -247,19 +248,18 @@ class DecisionTreeClassifier(ClassifierMixin, TreeEstimator):
 
 
 class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
-    """A binary decision tree for numbers, grown on histograms.
+    """A decision tree for regression, grown on histograms.
 
-    One tree may predict several outputs at once. Targets are taken relative to the middle of
-    their range and rounded to a fixed point with some 50 bits less the logarithm of the number of
-    rows, so that sums are exact; that is why the model is the same everywhere.
+    One tree can predict several outputs. Targets are taken relative to the middle of their range
+    and rounded to fixed-point numbers of about 50 - log2(rows) bits, so that sums are exact; that
+    is why the model is the same everywhere.
 
     Parameters
     ----------
     criterion : {'squared_error', 'variance', 'friedman_mse', 'poisson'}, default='squared_error'
-        The variance, which the first three names mean ('friedman_mse' warns, as scikit-learn's
-        does), or half the Poisson deviance of targets that are counts; averaged over outputs.
-        Nodes of which all targets are 0 do not come of 'poisson'. Or a criterion of your own, from
-        `make_criterion`.
+        The variance (the first three names; 'friedman_mse' warns, as in scikit-learn), or half the
+        Poisson deviance for counts; averaged over outputs. 'poisson' never makes nodes whose
+        targets are all 0. `make_criterion` makes other criteria.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
         As in `DecisionTreeClassifier`.
     max_features, random_state, max_leaf_nodes, min_impurity_decrease, max_bins
@@ -281,9 +281,9 @@ class DecisionTreeRegressor(RegressorMixin, TreeEstimator):
     Attributes
     ----------
     tree_ : FamiliarTree
-        The tree under the names, and in the shapes, of scikit-learn's trees.
+        The tree with the names and shapes of scikit-learn's trees.
     nodes_ : Tree
-        The tree as it is: flat arrays, an entry a node.
+        gputree's own tree: flat arrays with one entry per node.
     n_outputs_ : int
         The number of outputs.
     feature_importances_, fit_report_, pruning_report_, n_features_in_, feature_names_in_, \
@@ -389,7 +389,7 @@ max_features_, missing_, backend_, device_
 
 
 def check_counts(values: HostArray, weight: HostArray | None, comm: Comm = ALONE) -> None:
-    """Refuse targets of which no Poisson deviance can be had."""
+    """Refuse targets that have no Poisson deviance."""
     if (values < 0.0).any():
         raise ValueError(
             "Some value(s) of y are negative which is not allowed for Poisson regression; use "

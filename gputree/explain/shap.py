@@ -27,7 +27,7 @@ MANY_NODES = 4096  # NumPy takes about a second for so many, however few rows th
 
 @dataclass(frozen=True)
 class Attribution:
-    """What features add to predictions: expected + values.sum(axis=1) is the raw prediction."""
+    """Contributions of features: expected + values.sum(axis=1) is the raw prediction."""
 
     values: HostArray  # (rows, features, outputs)
     expected: HostArray  # (outputs,) the prediction while nothing is known of a row
@@ -48,31 +48,31 @@ def shap_values(
     backend: str | None = None,
     n_jobs: int | None = None,
 ) -> Attribution:
-    """The Shapley values of each row of X, for trees whose values add up.
+    """The Shapley values of each row of X, for trees whose values are added up.
 
     Parameters
     ----------
     trees : Stack or sequence of Tree
-        What is explained.
+        The trees to explain.
     X : array-like or data frame of shape (n_rows, n_features)
         The rows.
     values : sequence of arrays, (n_nodes,) or (n_nodes, width) for each tree, optional
-        What the nodes add; the values of the trees by default. A Stack has its own.
+        The contributions of the nodes; the values of the trees by default. A Stack has its own.
     columns : sequence of int, optional
         The first output that each tree adds to; 0 by default. A Stack has its own.
     start : array-like of shape (n_outputs,), optional
-        What predictions start from; part of what is expected.
+        The starting value of predictions; it is part of the expected value.
     method : {'path', 'interventional'}, default='path'
-        What stands for the value of a feature that is not known: all branches by their training
-        weight, or the values of the rows of `background`, one after another.
+        The treatment of an unknown feature: all branches are followed, in proportion to their
+        training weights, or its value is taken from each row of `background`.
     background : array-like or data frame, optional
         Rows for 'interventional'. The time it takes is proportional to their number.
     missing : str, default='direction'
-        What the trees do with missing values, as at their fit. With 'fractional' a missing value
-        is credited with nothing; with 'surrogate' the credit for a branch goes to the feature that
-        the node tests, whoever told the branch.
+        The treatment of missing values, as in the fit of the trees. With 'fractional' the
+        contribution of a missing value is 0; with 'surrogate' the credit for a branch goes to the
+        feature that the node tests, even if a surrogate chose the branch.
     schema : Schema, optional
-        The columns of the training, by which X is read.
+        The columns of the training table, by which X is read.
     device, backend, n_jobs
         Where and how to compute, as for estimators.
 

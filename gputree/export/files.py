@@ -24,7 +24,7 @@ FORMATS: dict[str, str] = {
 def export(model: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a fitted model to a file of another format.
 
-    The file is written under another name and renamed, so that it is there whole or not at all.
+    The file is written under a temporary name and renamed, so it is complete or not there at all.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def export(model: Any, path: str | os.PathLike[str], format: str | None = None) 
     path : str or path
         The file.
     format : {'json', 'onnx', 'sql', 'python', 'c', 'treelite'}, optional
-        The format; the suffix of the path tells by default.
+        The format; by default the suffix of the path decides.
 
     Examples
     --------

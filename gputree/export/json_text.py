@@ -83,21 +83,20 @@ def to_json(header: dict[str, Any], stored: dict[str, ArrayOrParts], *, indent: 
 
 
 def from_json(text: str | bytes) -> Any:
-    """The model that `to_json` wrote.
+    """Read a model that `to_json` wrote.
 
-    The text is data only: nothing in it is executed, and one that describes no model is refused
-    with a `ModelFileError`.
+    The text is data only: none of it is executed, and a text that does not describe a model is
+    refused with a `ModelFileError`.
 
     Parameters
     ----------
     text : str or bytes
-        JSON; for a file, what `pathlib.Path(path).read_text()` gives.
+        The JSON text, for a file `pathlib.Path(path).read_text()`.
 
     Returns
     -------
     estimator
-        Fitted, with the parameters it was fitted with; `to_bytes()` is that of the model that was
-        written.
+        The fitted estimator with its parameters; its `to_bytes()` is that of the written model.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def to_onnx(plan: Plan, missing_text: str) -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs onnx; pip install 'gputree[export]'") from error
+        raise ImportError("to_onnx needs onnx; pip install 'gputree-ml[export]'") from error
     plan.refuse_divided("ONNX")
     graph = Graph(onnx)
     table, refused = read_inputs(graph, plan, missing_text)

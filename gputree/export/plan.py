@@ -53,8 +53,8 @@ class Plan:
     def __post_init__(self) -> None:
         if self.link == LOGISTIC and self.classes is not None and len(self.classes) != 2:
             raise NotExportable(
-                f"the {self.estimator} has seen one class only, so there is nothing to tell apart; "
-                "fit it on rows of two classes, or use to_json"
+                f"the {self.estimator} has seen one class only, which other formats cannot "
+                "express; fit it on rows of two classes, or use to_json"
             )
 
     @property
@@ -109,44 +109,43 @@ class Plan:
         """Refuse tests of several columns at once."""
         if self.directions is not None:
             raise NotExportable(
-                f"{name} tests one column a node, and {self.estimator} combinations of columns; "
-                "use to_onnx, to_python, to_c, to_sql or to_json, or fit a tree that tests a "
-                "column a node, such as DecisionTreeClassifier"
+                f"{name} tests one column per node, but {self.estimator} tests combinations; use "
+                "to_onnx, to_python, to_c, to_sql or to_json, or fit a tree that tests one column "
+                "per node, such as DecisionTreeClassifier"
             )
 
     def refuse_divided(self, name: str) -> None:
         """Refuse rows that go down several branches."""
         if self.is_divided:
             raise NotExportable(
-                f"{name} has no rows that go down several branches, and missing='fractional' "
-                "divides them; fit with missing='direction', or use to_python, to_c, to_sql or "
-                "to_json"
+                f"{name} cannot send a row down several branches, as missing='fractional' does; "
+                "fit with missing='direction', or use to_python, to_c, to_sql or to_json"
             )
 
     def refuse_surrogates(self, name: str) -> None:
         """Refuse tests of other columns where a value is missing."""
         if self.has_surrogates:
             raise NotExportable(
-                f"{name} tests one column a node, and missing='surrogate' tests others where it is "
-                "missing; fit with missing='direction', or use to_onnx, to_sql, to_python, to_c "
-                "or to_json"
+                f"{name} tests one column per node, but missing='surrogate' tests others if its "
+                "value is missing; fit with missing='direction', or use to_onnx, to_sql, "
+                "to_python, to_c or to_json"
             )
 
     def refuse_stops(self, name: str) -> None:
         """Refuse rows that end at nodes with children."""
         if any(may_stop(tree).any() for tree in self.trees):
             raise NotExportable(
-                f"{name} has no rows that end at a node with children, as some do here whose "
-                "value is missing; fit with missing='direction', or use to_onnx, to_sql, "
-                "to_python, to_c or to_json"
+                f"{name} cannot stop a row at a node with children, as this model does with some "
+                "missing values; fit with missing='direction', or use to_onnx, to_sql, to_python, "
+                "to_c or to_json"
             )
 
     def refuse_median(self, name: str) -> None:
         """Refuse what is not a sum over trees."""
         if self.combine == MEDIAN:
             raise NotExportable(
-                f"{name} adds trees up, and {self.estimator} answers with their median; use "
-                "to_onnx, to_python, to_c or to_json"
+                f"{name} adds trees up, but {self.estimator} predicts their median; use to_onnx, "
+                "to_python, to_c or to_json"
             )
 
 

@@ -28,7 +28,7 @@ def to_treelite(plan: Plan) -> Any:
         import treelite
         from treelite import model_builder
     except ImportError as error:
-        raise ImportError("to_treelite needs treelite; pip install 'gputree[export]'") from error
+        raise ImportError("to_treelite needs treelite; pip install 'gputree-ml[export]'") from error
     _refuse(plan)
     values = _values(plan)
     width = values[0].shape[1]

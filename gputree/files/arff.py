@@ -222,7 +222,7 @@ class ArffFile(TableFile):
                 numbers.append(None if cell is None else float(cell))
             except ValueError:
                 raise ValueError(
-                    f"{self.path}: line {line}: {shown(str(cell))} is no number, but "
+                    f"{self.path}: line {line}: {shown(str(cell))} is not a number, but "
                     f"{attribute.name!r} is declared numeric; write ? for a missing value"
                 ) from None
         return numbers

@@ -91,7 +91,7 @@ class ParquetFile(TableFile):
             self._metadata.row_group(at).total_byte_size
             for at in range(self._metadata.num_row_groups)
         )
-        # A column of few values takes less in the file than in memory, where it has 8 bytes a row.
+        # A column of few values takes less in the file than in memory, with 8 bytes per row.
         a_cell = max(8, n_bytes // (self.n_rows * self._metadata.num_columns))
         n_rows = max(1, min(max_bytes // (a_cell * len(names)), self.n_rows))
         with self._opened() as file, _damage(self.path, "Parquet"):

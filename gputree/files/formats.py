@@ -28,11 +28,11 @@ ARROW_STREAM = b"\xff\xff\xff\xff"
 # Files that are often taken for tables, by their first bytes.
 REFUSED = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV or Parquet",
-    b"FEA1": "Feather of version 1; write it anew as Arrow or Parquet",
+    b"FEA1": "Feather of version 1; write it again as Arrow or Parquet",
     b"\xfd7zXZ": "compressed with xz; decompress it, or use gzip or zstd",
     b"SQLite format 3": "an SQLite database; export the table as CSV or Parquet",
     b"\x89HDF": "HDF5; save the table as Parquet",
-    b"\x93NUMPY": "an array of NumPy; save the table as CSV or Parquet, with names of columns",
+    b"\x93NUMPY": "a NumPy array; save the table as CSV or Parquet, with column names",
     b"\x80\x04": "a Python pickle, which is not read; save the table as Parquet",
     b"\x80\x05": "a Python pickle, which is not read; save the table as Parquet",
     b"%PDF": "a PDF document; export the table as CSV",
@@ -43,7 +43,7 @@ REFUSED_SUFFIXES = {
     ".json": "JSON",
     ".jsonl": "JSON",
     ".ndjson": "JSON",
-    ".html": "a page of HTML",
+    ".html": "an HTML page",
     ".xml": "XML",
 }
 
@@ -72,11 +72,11 @@ def format_of(path: Path) -> Found:
         raise ValueError(f"{path} is not compressed with {claimed}; take {suffix} off its name")
     inside = _inside(head, tail, content.path)
     if inside is not None and named not in (None, inside):
-        raise ValueError(f"{path} holds {inside.capitalize()}; let its name end in .{inside}")
+        raise ValueError(f"{path} holds {inside.capitalize()}; rename it to end in .{inside}")
     if inside is None and named in ("parquet", "arrow"):
         raise ValueError(
-            f"{path} does not begin as {named.capitalize()} files do; give it the suffix of what "
-            "it is, or write it again"
+            f"{path} does not begin like a {named.capitalize()} file; give it the suffix of its "
+            "format, or write it again"
         )
     return Found(inside or named or "csv", content)
 

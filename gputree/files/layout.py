@@ -123,7 +123,7 @@ def _header(rows: list[list[str]]) -> tuple[bool, str]:
     if not is_row.any() or is_named.any() or "" in first:
         return True, ""
     if _number_something([cell for cell, value in zip(first, is_value, strict=True) if value]):
-        return True, f"the first line ({listed}) is taken for the names of the columns"
+        return True, f"the first line ({listed}) is used as the column names"
     return False, (
         f"there is no header: the first line ({listed}) holds values as the lines below it do; "
         "columns are called column 1, column 2 and so on"

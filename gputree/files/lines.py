@@ -68,6 +68,6 @@ def not_decoded(content: Content, encoding: str) -> ValueError:
                 return ValueError(
                     f"{path} is not text in {encoding}: byte 0x{line[error.start]:02x} on line "
                     f"{number}; save it in UTF-8, or read it with encoding={SUGGESTED!r} "
-                    f"(--encoding {SUGGESTED}) or whatever it is in"
+                    f"(--encoding {SUGGESTED}) or in its own encoding"
                 )
     return ValueError(f"{path} is not text in {encoding}; name its encoding")

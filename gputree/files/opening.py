@@ -37,15 +37,15 @@ def read_file(
     columns : sequence of str, optional
         The columns to read, in this order; all by default.
     encoding : str, default='utf-8'
-        How text is encoded.
+        The encoding of text files.
     layout : Layout, optional
-        What separates cells in CSV, whether there is a header, which decimal mark numbers have,
-        and whether days come first in dates; what is left out is found out.
+        The separator of CSV files, whether there is a header, the decimal mark, and whether days
+        come first in dates. Whatever is not given is detected.
     known : mapping of str to Reading, optional
-        How some columns are to be read, instead of as their cells suggest.
+        How to read some columns, instead of by their cells.
     like : model, optional
-        A fitted model: its columns are read as in its training, dates split into the same parts,
-        and returned in its order, to be predicted.
+        A fitted model: its columns are read as in its training, with dates split into the same
+        parts, and returned in its order, ready for predictions.
 
     Returns
     -------

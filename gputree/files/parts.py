@@ -21,7 +21,7 @@ def split_dates(table: Any) -> Any:
     table : pyarrow.Table
         Columns of dates and timestamps become numbers: the year, the month (1 to 12), the weekday
         (1 is Monday), the hour of timestamps, and the days since 1970-01-01, by names such as
-        `when.year`. Models that are fitted on them remember where they came from.
+        `when.year`. Models that are fitted on them know their origin.
 
     Returns
     -------

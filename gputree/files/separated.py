@@ -91,7 +91,9 @@ class SeparatedFile(TableFile):
         return f"on line {line}"
 
     def _check_separator(self) -> None:
-        """Refuse a header in one piece that has another separator in it."""
+        """Refuse a header in one piece that has another separator in it, if nobody wants it so."""
+        if self._layout.separator is not None:
+            return
         (name, *others) = self._header
         for separator, word in SEPARATORS.items():
             if not others and separator != self._separator and separator in name:

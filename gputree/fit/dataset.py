@@ -40,10 +40,10 @@ CHUNK_BYTES = 2**25
 
 
 class Dataset:
-    """A table with its target, cut into bins once.
+    """A table with its target, read and binned once.
 
-    Estimators accept it in place of X, and then skip reading, cutting and coding. Its bins and its
-    backend are used whatever the estimator's `max_bins`, `categorical_features` and `device` say.
+    Estimators accept it in place of X and then skip reading and binning. Its bins and its backend
+    override the estimator's `max_bins`, `categorical_features` and `device`.
 
     Parameters
     ----------
@@ -53,16 +53,17 @@ class Dataset:
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         The target; may also be given to `fit`.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, in cutting and in fitting.
+        The weights of the rows, for binning and for fitting.
     categorical_features : 'from_dtype', None, or array-like of bool, int or str
         Which columns hold categories, as in scikit-learn's HistGradientBoosting.
     max_bins : int, default=255
-        The most bins a feature is cut into. A feature with no more distinct values keeps them all.
+        The maximum number of bins per feature. A feature with at most as many distinct values has
+        one bin per value.
     device, backend, n_jobs
         Where to compute, as in the estimators.
     n_trees : int, default=1
-        How many trees will be grown on it; many make compiled kernels worth loading for small
-        tables, too. Changes no model.
+        The number of trees that will be grown on it. With many trees, compiled kernels pay even for
+        small tables. Never changes the model.
 
     Examples
     --------
@@ -158,11 +159,11 @@ class Dataset:
         backend: str | None = None,
         n_jobs: int | None = None,
     ) -> Self:
-        """Read a file in chunks, so that only codes, target and weights are ever held.
+        """Read a file in chunks and keep only bins, target and weights in memory.
 
-        Models are the same as of the whole table. The file is read several times: to count values,
-        to find the cuts, and to code. It must stay where it is for as long as the Dataset: some
-        fits read values from it again.
+        Models are the same as from the whole table. The file is read several times: to count
+        values, to find thresholds, and to bin the rows. It must not be moved while the Dataset is
+        in use, since some fits read values again.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Dataset:
         target : str or list of str, optional
             The column to predict; several for a regression with several outputs.
         weight : str, optional
-            The column of the weights of the rows.
+            The column with the sample weights.
         columns : list of str, optional
             The features, in this order; by default all other columns. A column of dates stands for
             its parts: the year, the month, the weekday, the hour and the days since 1970-01-01.
@@ -180,16 +181,16 @@ class Dataset:
             Which features hold categories. By default those of text and those of a dictionary or
             category type; text has its distinct values as categories, in order.
         max_bins : int, default=255
-            The most bins a feature is cut into.
+            The maximum number of bins per feature.
         codes : 'memory' or folder, default='memory'
-            With a folder, codes are in a file there that is mapped into memory, and that goes with
-            the Dataset; for the backends 'numba' and 'numpy'.
+            Where the bins of the rows are stored. In a folder, they are in a memory-mapped file
+            that is deleted with the Dataset; for the backends 'numba' and 'numpy'.
         max_bytes : int, default=33554432
-            About how many bytes of values are read at once.
+            The approximate number of bytes that are read at once.
         encoding : str, default='utf-8'
-            How text is encoded.
+            The encoding of text files.
         verbose : bool, default=False
-            Whether to show how far the reading has come.
+            Whether to show the progress of reading.
         device, backend, n_jobs
             Where to compute, as in the estimators.
 

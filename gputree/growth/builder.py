@@ -31,7 +31,7 @@ from gputree.growth.seek import Seeker
 from gputree.growth.unknown import BySurrogates, Learned, Unknown
 from gputree.nodes import tallied_children
 
-# Most trees test a column a node.
+# Most trees test one column per node.
 if TYPE_CHECKING:
     from gputree.growth.oblique import Chosen, Oblique
 
@@ -202,6 +202,9 @@ class _Growth:
         self._search_in_pieces(np.arange(self.draft.n_nodes), parts)
         while (batch := self.queue.pop(self.frontier)) is not None:
             self.split(batch)
+        if self.draft.channels.hides_rows and not self.backend.counts_freely:
+            every = np.arange(self.draft.n_nodes)
+            self.draft.recount(self.backend.count_rows(self.rows, every))
 
     def split(self, batch: Batch) -> None:
         """Divide the nodes of a batch and search their children."""
@@ -217,13 +220,23 @@ class _Growth:
             self.rows = self.oblique.route(self.rows, self.draft, moves)
         self.rows = self.unknown.settle(self.backend, self.rows, moves, self.draft)
         if self.draft.channels.hides_rows:
-            self.draft.counted[moves.children] = self.backend.count_rows(self.rows, moves.children)
+            self.draft.counted[moves.children] = self._sizes(moves.children)
         if self.constraints is not None:
             self.constraints.pass_on(moves, self.draft.sums)
         if batch.hist is not None and self._can_derive(moves.n_children):
             self.search(moves.first_child[:, None] + np.arange(2), batch)
             return
         self._search_in_pieces(moves.children)
+
+    def _sizes(self, nodes: HostArray) -> HostArray:
+        """How many rows nodes have, or their weight where asking has its cost.
+
+        While a tree grows that is as good: it tells the smaller child, and leaves out nodes of one
+        row, which cannot be split anyway.
+        """
+        if self.backend.counts_freely:
+            return self.backend.count_rows(self.rows, nodes)
+        return self.draft.channels.weight_of(self.draft.sums[nodes])
 
     def _search_in_pieces(self, nodes: HostArray, parts: Parts | None = None) -> None:
         """Search nodes by sums of their own, as many at a time as the budget allows.

@@ -111,6 +111,13 @@ class Draft(Nodes):
             return self.counted[nodes]
         return self.channels.rows_of(self.sums[nodes])
 
+    def recount(self, n_rows: HostArray) -> None:
+        """Take in how many rows are at each node at the end, where that was not known before."""
+        for depth in range(int(self.depth.max()), 0, -1):
+            own = np.flatnonzero(self.depth == depth)
+            np.add.at(n_rows, self.parent[own], n_rows[own])
+        self.counted[:] = n_rows
+
     def note(self, nodes: HostArray, found: Found) -> None:
         """Remember the best splits of some nodes."""
         for name in ("score", "feature", "code", "next_code", "missing_slot", "left"):

@@ -74,13 +74,13 @@ def _impurities(how: Finish, sums: HostArray, whole: HostArray, channels: Channe
 
 
 def finish_steps(grown: Grown, step: HostArray, worth: HostArray, how: Finish) -> Tree:
-    """A tree of a boosted model; `step` is what each of its nodes adds to a prediction.
+    """A tree of a boosted model; `step` is what each node adds to a prediction, or to several.
 
     Its impurities are 0: a loss is not a property of nodes. `worth` is what each split gains.
     """
     weight = grown.draft.channels.weight_of(grown.draft.sums[grown.layout.node])
     gain = _finite_gains(worth, weight, score_shift(grown.draft.channels))
-    return _tree(grown, how, step[:, None], gain, np.zeros(len(step)))
+    return _tree(grown, how, step.reshape(len(step), -1), gain, np.zeros(len(step)))
 
 
 def finish_boosted(found: Boosted, bins: Bins, exponent: int) -> list[Tree]:

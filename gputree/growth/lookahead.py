@@ -179,7 +179,7 @@ class Lookahead:
     def _fits(self, sample: Sample, is_refined: bool) -> Best:
         """The best fits of some nodes, made again beside their boundaries."""
         own, trial = sample.own, self.trial_of(sample)
-        best = Best(np.zeros(len(own.n_rows)), self.sought.term_cost)
+        best = Best(np.zeros(len(own.n_rows)), self.sought.term_cost, len(sample.values))
         answers = answers_of(own, self.target, sample.row)
         trial.compare(fitted(own, answers, self.sought), best, self.budget)
         if is_refined:

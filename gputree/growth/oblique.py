@@ -100,7 +100,7 @@ class Oblique:
     def _seek(self, rows: Rows, draft: Draft, nodes: HostArray, search: Search) -> None:
         own, values, row = self._rows_of(rows, nodes)
         trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
-        best = Best(draft.score[nodes].copy(), self.sought.term_cost)
+        best = Best(draft.score[nodes].copy(), self.sought.term_cost, len(values))
         found = candidates(own, self.target, row, draft.key[nodes], self.sought)
         trial.compare(found, best, self.budget)
         if self.sought.directions != "sparse":
@@ -132,7 +132,7 @@ class Oblique:
             distance = sums(values, start[place], own.owner) - limit[place][own.owner]
             found = beside(own, distance, self.target, row, self.sought)
             trial = Trial(self.backend, self.target, own, values, row, search, self.max_bins)
-            among = Best(best.worth[place], self.sought.term_cost)
+            among = Best(best.worth[place], self.sought.term_cost, len(values))
             trial.compare(found, among, self.budget)
             best.worth[place] = among.worth
             for at, each in among.found.items():

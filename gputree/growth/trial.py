@@ -16,6 +16,7 @@ from gputree.data.cuts import code_table
 from gputree.data.table import Column, Kind, Table
 from gputree.data.target import Target, joined_target
 from gputree.dtypes import HostArray
+from gputree.formulas import HOST
 from gputree.growth.directions import Candidates, NodeRows
 from gputree.runs import pieces
 from gputree.tree.directions import added_up
@@ -24,6 +25,7 @@ from gputree.tree.directions import added_up
 AT_ONCE = 16
 # Distinct values for each term: a combination of many columns divides few rows in any way.
 LEAST_VALUES = 3
+LN_2 = 0.6931471805599453
 
 
 @dataclass(frozen=True)
@@ -41,20 +43,28 @@ class Better:
 class Best:
     """The best split of each node so far; at first that of one column, of such scores."""
 
-    def __init__(self, score: HostArray, term_cost: float) -> None:
+    def __init__(self, score: HostArray, term_cost: float, n_columns: int) -> None:
+        """`n_columns` are those that combinations are made of."""
         self.worth, self.term_cost = score, term_cost  # scores less a charge for terms
+        self.chance = 2.0 * LN_2 * float(HOST.log2(np.float64(n_columns)))
         self.found: dict[int, Better] = {}
 
     def improved(
-        self, place: HostArray, splits: Splits, n_terms: HostArray
+        self, place: HostArray, splits: Splits, n_terms: HostArray, n_values: HostArray
     ) -> tuple[HostArray, HostArray]:
-        """Which of the splits of some nodes are worth more, and what they are worth."""
+        """Which of the splits of some nodes are worth more, and what they are worth.
+
+        The best of p columns that have nothing to do with a target explains about 2 log(p) / n of
+        it, where there are n values: that is charged for each further term, too.
+        """
         is_found = (splits.score > NO_SPLIT) & (n_terms > 0)
-        worth = np.where(is_found, splits.score, 0.0) / charge(self.term_cost, n_terms)
+        worth = np.where(is_found, splits.score, 0.0) / charge(
+            self.term_cost + self.chance / n_values, n_terms
+        )
         return np.flatnonzero(is_found & (trimmed(worth) > trimmed(self.worth[place]))), worth
 
 
-def charge(term_cost: float, n_terms: HostArray) -> HostArray:
+def charge(term_cost: float | HostArray, n_terms: HostArray) -> HostArray:
     """By what the gains of splits of so many terms are divided."""
     return np.asarray(1.0 + term_cost * np.maximum(n_terms - 1, 0))
 
@@ -82,7 +92,7 @@ class Trial:
         n_rows = self.own.n_rows
         for first in range(0, len(found.size), AT_ONCE):
             part = found.part(first, first + AT_ONCE)
-            value, code = self._coded(part)
+            value, code, n_values = self._coded(part)
             bins = _bins(code)
             table = Table(tuple(Column("", Kind.NUMERIC, each) for each in code), code.shape[1])
             data = code_table(self.backend, table, bins)
@@ -97,7 +107,7 @@ class Trial:
                         self.search, n_drawn=every, rank=None, is_ordered=part.size == size
                     )
                     splits = self.backend.best_splits(hist, own)
-                    self._keep(best, part, nodes, splits, value, code)
+                    self._keep(best, part, nodes, splits, value, code, n_values)
 
     def between(self, code: HostArray) -> Splits:
         """Splits between code 0 and 1 of the rows, NaN where missing."""
@@ -110,12 +120,16 @@ class Trial:
         search = replace(self.search, n_drawn=1, rank=None, is_ordered=None)
         return self.backend.best_splits(hist, search)
 
-    def _coded(self, found: Candidates) -> tuple[HostArray, HostArray]:
-        """The candidates of all rows, (candidates, rows), and their codes; NaN where missing."""
+    def _coded(self, found: Candidates) -> tuple[HostArray, HostArray, HostArray]:
+        """The candidates of all rows, (candidates, rows), and their codes; NaN where missing.
+
+        And how many distinct values each has in each node, (candidates, nodes).
+        """
         n_rows = self.values.shape[1]
         every, owner, n_terms = np.arange(n_rows), self.own.owner, found.n_terms
         value = np.empty((len(found.size), n_rows))
         code = np.empty_like(value)
+        n_values = np.empty((len(found.size), len(self.own.n_rows)))
         weight = self.target.weight
         weight = np.ones(n_rows, np.int64) if weight is None else weight
         for at in range(len(found.size)):
@@ -124,8 +138,8 @@ class Trial:
             total = added_up(terms, factor[owner].T)
             value[at] = np.where(n_terms[owner, at] > 0, total + 0.0, 0.0)  # -0.0 is 0.0
             least = LEAST_VALUES * n_terms[:, at]
-            code[at] = _codes(value[at], self.own, weight, least, self.max_bins)
-        return value, code
+            code[at], n_values[at] = _codes(value[at], self.own, weight, least, self.max_bins)
+        return value, code, n_values
 
     def _keep(
         self,
@@ -135,9 +149,10 @@ class Trial:
         splits: Splits,
         value: HostArray,
         code: HostArray,
+        n_values: HostArray,
     ) -> None:
         n_terms = found.n_terms[nodes, splits.feature]
-        better, worth = best.improved(nodes, splits, n_terms)
+        better, worth = best.improved(nodes, splits, n_terms, n_values[splits.feature, nodes])
         for at in better.tolist():
             place, number = int(nodes[at]), int(splits.feature[at])
             rows = slice(self.own.begin[place], self.own.begin[place] + self.own.n_rows[place])
@@ -157,10 +172,10 @@ class Trial:
 
 def _codes(
     value: HostArray, own: NodeRows, weight: HostArray, least: HostArray, max_bins: int
-) -> HostArray:
+) -> tuple[HostArray, HostArray]:
     """Codes of values among those of their node, by exact weighted quantiles where there are many.
 
-    A node with fewer than `least` distinct values has one code.
+    A node with fewer than `least` distinct values has one code. The numbers of these come along.
     """
     order = np.lexsort((value, own.owner))
     value, owner = value[order], own.owner[order]
@@ -181,7 +196,7 @@ def _codes(
     code = np.where(is_known, code, np.nan)
     found = np.empty_like(code)
     found[order] = np.where((n_distinct < np.maximum(least, 2))[owner], 0.0, code)
-    return found
+    return found, np.maximum(n_distinct, 1)
 
 
 def _bins(code: HostArray) -> Bins:

@@ -43,25 +43,25 @@ def plot_boundary(
     resolution: int = 200,
     ax: Any = None,
 ) -> Any:
-    """Draw what a model answers over two columns: regions of classes, or values by colour.
+    """Draw the predictions of a model over two columns: regions of classes, or values by colour.
 
-    The other columns are held at the median of X, or at the most frequent category. A region's
-    colour is the stronger the surer the model is of its class. Categories stand side by side, with
-    their points moved apart at random; rows where one of the two values is missing have no point.
+    All other columns are fixed at the median of X, or at the most frequent category. The more
+    certain the class, the stronger the colour of a region. Categories are drawn side by side, with
+    randomly jittered points; rows in which one of the two values is missing have no point.
 
     Parameters
     ----------
     model : fitted estimator
         Any model of gputree with one output.
     X : table
-        Rows that say how far the picture reaches, and what is usual in the other columns.
+        Rows that determine the range of the plot and the fixed values of the other columns.
     y : array-like, optional
-        Their target; without it no points are drawn.
+        Their targets; without them no points are drawn.
     features : pair of names or numbers of columns, optional
-        The columns to draw to the right and upwards; by default the only two, or the two most
-        important ones.
+        The columns of the horizontal and the vertical axis; by default the only two, or the two
+        most important ones.
     resolution : int, default=200
-        How many values of a column of numbers to try.
+        The number of grid points along a numeric column.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
 

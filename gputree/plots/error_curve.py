@@ -17,15 +17,14 @@ from gputree.plots.models import fitted
 def plot_error_curve(
     model: Any, X: Any = None, y: Any = None, *, label: str | None = None, ax: Any = None
 ) -> Any:
-    """Draw the error of the first one, two, ... trees of an ensemble, and mark the least.
+    """Draw the error of an ensemble after one, two, ... trees, and mark the lowest.
 
-    Without rows it is what the fit has kept: the out-of-bag error of forests and bagging
-    (`oob_score=True`), the loss of gradient boosting on validation rows (`early_stopping=True`,
-    or `X_val` and `y_val`). With rows it is their error. Call it again with the axes that it
-    returns to compare rows or models.
+    Without rows, the errors measured during the fit are drawn: the out-of-bag error of forests and
+    bagging (`oob_score=True`), or the loss of gradient boosting on validation rows
+    (`early_stopping=True`, or `X_val` and `y_val`). With rows, their error is drawn. To compare
+    rows or models, call the function again with the axes that it returns.
 
-    The error is the share of wrong rows, or the mean squared error; for gradient boosting the mean
-    of its loss.
+    The error is the error rate, or the mean squared error; for gradient boosting, the mean loss.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def plot_error_curve(
     X, y : table and target, optional
         Rows to predict.
     label : str, optional
-        What the legend calls the curve; by default what it was measured on.
+        The name of the curve in the legend; by default the rows it was measured on.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
 
@@ -51,7 +50,7 @@ def plot_error_curve(
     >>> forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
     >>> ax = plot_error_curve(forest, ax=Figure().subplots())
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('trees', 'share of wrong rows')
+    ('trees', 'error rate')
     >>> bool(ax.lines[0].get_ydata()[-1] == forest.oob_error_curve_[-1])
     True
     """
@@ -107,7 +106,7 @@ def _draw(curve: HostArray, label: str, model: Ensemble, ax: Any) -> Any:
     ax.plot(number, curve, color=colour, label=label, gid="errors")
     if np.isfinite(curve).any():
         at = int(np.nanargmin(curve))
-        least = f"least: {curve[at]:.4g} at {number[at]}"
+        least = f"lowest: {curve[at]:.4g} at {number[at]}"
         ax.plot([number[at]], [curve[at]], "o", color=colour, ms=6, label=least)
     is_rounds = isinstance(model, GradientBoosting)
     ax.set_xlabel("rounds" if is_rounds else "trees")
@@ -122,4 +121,4 @@ def _measure(model: Ensemble) -> str:
     if isinstance(model, GradientBoosting):
         loss = "of one's own" if callable(model.loss) else model.loss.replace("_", " ")
         return f"mean loss ({loss})"
-    return "share of wrong rows" if hasattr(model, "classes_") else "mean squared error"
+    return "error rate" if hasattr(model, "classes_") else "mean squared error"

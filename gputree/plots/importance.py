@@ -21,7 +21,7 @@ LONGEST_NAME = 32  # characters
 
 @dataclass(frozen=True, eq=False)
 class Importances:
-    """A number a column, perhaps with its spread, and what the numbers are."""
+    """One number per column, perhaps with its spread, and the meaning of the numbers."""
 
     value: HostArray
     what: str
@@ -48,29 +48,30 @@ def plot_importance(
     random_state: Any = 0,
     ax: Any = None,
 ) -> Any:
-    """Draw how much each column matters to a model, the most important one first.
+    """Draw the importance of each column, the largest first.
 
-    Impurity comes from the training alone: it flatters columns of many values, and says nothing of
-    other rows. The other kinds look at rows. Thin lines are one standard deviation: over the trees
-    of an ensemble, or over repeats; those of impurity end at 0, below which no tree can be.
+    Impurity importances come from the training alone: they favour columns with many values and say
+    nothing about new rows. The other kinds are measured on rows. Thin lines show one standard
+    deviation over the trees of an ensemble, or over repetitions; impurity importances are never
+    below 0.
 
     Parameters
     ----------
     model : fitted estimator
         Any model of gputree.
     X, y : table and target, optional
-        Rows to ask the model about; not for 'impurity'. For 'oob' those of the training, in the
-        same order; 'shap' needs no y.
+        The rows to measure on; not for 'impurity'. For 'oob' the training rows, in the same order;
+        'shap' needs no y.
     kind : {'impurity', 'permutation', 'oob', 'shap'}, default='impurity'
-        `feature_importances_`; what the score falls by when a column is shuffled; what the error
-        of each tree rises by on rows it was not grown on, for forests and bagging; the mean size
-        of Shapley values, added up over classes.
+        'impurity' is `feature_importances_`. 'permutation' is the fall of the score when a column
+        is shuffled. 'oob', for forests and bagging, is the rise of each tree's error on the rows it
+        was not grown on. 'shap' is the mean absolute Shapley value, added up over classes.
     max_features : int or None, default=20
-        The most columns to show.
+        The maximum number of columns to show.
     n_repeats : int, default=5
-        How often 'permutation' shuffles each column; 'oob' shuffles once for each tree.
+        How often 'permutation' shuffles each column; 'oob' shuffles once per tree.
     random_state : int, RandomState or None, default=0
-        Decides how 'permutation' shuffles.
+        The seed of 'permutation'.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
 
@@ -120,7 +121,7 @@ def _importances(
         rise = model.permutation_importances_oob(X, y)
         return Importances(
             rise.importances_mean,
-            "rise of the error out of the bag",
+            "rise of the out-of-bag error when shuffled",
             rise.importances_std,
             "over trees",
         )
@@ -161,7 +162,7 @@ def _by_shapley(model: Any, X: Any) -> Importances:
         )
     size = np.abs(np.asarray(model.shap_values(X)))
     size = size.sum(axis=2) if size.ndim == 3 else size
-    return Importances(size.mean(axis=0), "mean size of Shapley values")
+    return Importances(size.mean(axis=0), "mean absolute Shapley value")
 
 
 def _draw(found: Importances, schema: Schema, max_features: int | None, ax: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What pruning saw: error against the size of the tree, or against the price of a leaf."""
+"""The pruning path: error against the size of the tree, or against alpha."""
 
 from typing import Any
 
@@ -16,21 +16,21 @@ MANY_LEAVES = 200  # from here on their number is shown by its logarithm
 
 
 def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
-    """Draw the error of every tree on the way of pruning, and mark the one that was chosen.
+    """Draw the error of every tree on the pruning path, and mark the one that was chosen.
 
-    Where the price of a leaf was chosen by cross-validation or on validation rows, their errors
-    are drawn with one standard error up and down. The dashed line is one standard error above the
-    least; a square marks the smallest tree below it, which `rule="one_se"` takes.
+    If alpha was chosen by cross-validation or on validation rows, these errors are drawn with one
+    standard error up and down. The dashed line is one standard error above the lowest error; a
+    square marks the smallest tree below it, which `rule="one_se"` takes.
 
     Parameters
     ----------
     what : pruned estimator, or path
-        An estimator that pruned its tree, or what `cost_complexity_pruning_path` returns.
+        An estimator with a pruned tree, or the result of `cost_complexity_pruning_path`.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
     by : {'leaves', 'alpha'}, default='leaves'
-        What to draw errors against: the leaves of a tree, or the least price of a leaf at which it
-        is chosen.
+        The horizontal axis: the number of leaves, or the smallest alpha for which a tree is the
+        best.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def plot_pruning(what: Any, ax: Any = None, *, by: str = "leaves") -> Any:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('leaves', 'error')
     >>> [text.get_text() for text in ax.get_legend().get_texts()]  # doctest: +NORMALIZE_WHITESPACE
-    ['training', 'least + 1 standard error', '1 standard error: 4 leaves', 'chosen: 7 leaves',
+    ['training', 'lowest + 1 standard error', '1 standard error: 4 leaves', 'chosen: 7 leaves',
      'cross-validation']
     """
     parameters.one_of("by", by, dict.fromkeys(BY))
@@ -86,7 +86,7 @@ def _draw_path(path: Path, ax: Any, by: str, *, measure: str = "error") -> Any:
 def _draw_limit(ax: Any, x: HostArray, path: Path) -> None:
     """The line of one standard error, and the smallest tree below it."""
     assert path.error is not None
-    ax.axhline(path.limit, color=BLUE, ls="--", lw=1, label="least + 1 standard error")
+    ax.axhline(path.limit, color=BLUE, ls="--", lw=1, label="lowest + 1 standard error")
     at = int(np.flatnonzero(path.error <= path.limit)[-1])
     label = f"1 standard error: {_leaves(path.n_leaves[at])}"
     ax.plot([x[at]], [path.error[at]], "s", color=BLUE, fillstyle="none", ms=10, label=label)
@@ -124,7 +124,7 @@ def _leaves(n: int) -> str:
 
 
 def _finished(ax: Any, x: HostArray, by: str, measure: str) -> Any:
-    ax.set_xlabel("leaves" if by == "leaves" else "alpha, the price of a leaf")
+    ax.set_xlabel("leaves" if by == "leaves" else "alpha, the cost of a leaf")
     ax.set_ylabel(measure)
     if by == "alpha" and x.max() > 0:
         least = np.floor(np.log10(x[x > 0].min()))  # so that 0 and the first power stay apart

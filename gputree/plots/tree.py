@@ -17,8 +17,8 @@ def plot_tree(tree: TreeEstimator, *, style: str = "gputree", **options: Any) ->
     tree : fitted estimator
         The tree to show.
     style : {'gputree', 'sklearn'}, default='gputree'
-        Whose form to give. With 'sklearn' the options are those of `sklearn.tree.plot_tree`,
-        and the tree must be one that scikit-learn can have: of thresholds.
+        The format. With 'sklearn' the options are those of `sklearn.tree.plot_tree`,
+        and the tree must have thresholds only, as scikit-learn's trees do.
     **options
         Those of scikit-learn's function, or these:
     feature_names : sequence of str, optional
@@ -26,7 +26,7 @@ def plot_tree(tree: TreeEstimator, *, style: str = "gputree", **options: Any) ->
     class_names : sequence of str, optional
         Names of the classes in the order of `classes_`; the labels by default.
     max_depth : int, optional
-        Show no more than so many splits above a node.
+        The maximum depth to show.
     decimals : int, default=2
         The decimals of thresholds, means and impurities.
     filled : bool, default=False
@@ -34,14 +34,14 @@ def plot_tree(tree: TreeEstimator, *, style: str = "gputree", **options: Any) ->
     impurity : bool, default=False
         Show the impurity of each node.
     ax : matplotlib Axes, optional
-        Where to draw, after what is there has been cleared; the current axes by default.
+        Where to draw; the axes are cleared first. By default the current axes.
     fontsize : float, optional
-        The size of the font; by default such that nothing overlaps.
+        The size of the font; by default the largest at which nothing overlaps.
 
     Returns
     -------
     list of matplotlib Annotation
-        One a node, by number.
+        One per node, by node number.
 
     Examples
     --------

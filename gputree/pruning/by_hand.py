@@ -22,7 +22,7 @@ def cut_by_hand(task: Task, nodes: Any) -> Pruned:
         raise ValueError(f"nodes={nodes!r}: the tree has nodes 0 to {tree.n_nodes - 1}")
     chosen = np.zeros(tree.n_nodes, bool)
     chosen[number.astype(np.int64)] = True
-    return _cut(task, chosen, "by hand", "it was asked for")
+    return _cut(task, chosen, "by hand", "chosen by hand")
 
 
 def merge_alike(task: Task) -> Pruned:

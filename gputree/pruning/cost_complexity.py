@@ -29,24 +29,23 @@ LARGEST = np.finfo(np.float64).max  # a price at which the root is a leaf
 
 @dataclass(frozen=True)
 class CostComplexity(Method):
-    """The subtree of the least risk plus `alpha` for each leaf.
+    """The subtree with the smallest risk plus `alpha` per leaf.
 
-    Without `alpha`, it is chosen among the alphas at which the tree changes: by cross-validation,
-    or on validation rows where there are some. In cross-validation trees are grown without a part
-    of the rows, pruned with the geometric mean of neighbouring alphas, and asked for that part.
+    Without `alpha`, it is chosen among the alphas at which the tree changes: on validation rows if
+    there are any, otherwise by cross-validation. For each fold, a tree is grown on the other rows,
+    pruned with the geometric means of neighbouring alphas, and evaluated on the fold.
 
     Parameters
     ----------
     alpha : float, optional
-        The price of a leaf, as a share of the rows, or in squared units of the target.
+        The cost of a leaf, as a share of the rows, or in squared units of the target.
     risk : {'error', 'impurity'}, default='error'
-        What leaves cost: the share of wrong rows, as in Breiman's book and in rpart, or the
-        impurity that growing lowers, as in scikit-learn. For a regression both are the mean squared
-        error.
+        The risk of a tree: the error rate, as in Breiman's book and in rpart, or the impurity, as
+        in scikit-learn. For a regression both are the mean squared error.
     cv : int or sequence of int, default=10
-        How many folds, or the fold of each row.
+        The number of folds, or the fold of each row.
     rule : {'min', 'one_se'}, default='min'
-        The least error; or the smallest tree whose error is within one standard error of it.
+        The lowest error, or the smallest tree whose error is within one standard error of it.
 
     Examples
     --------
@@ -100,8 +99,8 @@ class CostComplexity(Method):
             alpha = float(self.alpha)
         link = links.alpha / account.total
         price = np.full(tree.n_nodes, alpha)
-        why = "a leaf costs more than it saves"
-        verdict = Verdict(link <= alpha, price, link, why, ("a leaf costs", "it saves"))
+        why = "each further leaf saves at most alpha"
+        verdict = Verdict(link <= alpha, price, link, why, ("cost per leaf", "saving per leaf"))
         return carry_out(self.name, tree, verdict, account, alpha=alpha, path=path)
 
     def account(self, tree: Tree, is_classes: bool) -> Account:

@@ -15,12 +15,12 @@ from gputree.pruning.task import Method, Pruned, Task, number
 class CriticalValue(Method):
     """A node stays inner if its split, or one below it, reaches the critical value.
 
-    What a split gains is how far it lowers the impurity of its node: `nodes_.gain`.
+    The gain of a split is the decrease of the impurity of its node: `nodes_.gain`.
 
     Parameters
     ----------
     value : float, default=0.01
-        The least gain.
+        The minimum gain.
 
     Examples
     --------
@@ -46,6 +46,6 @@ class CriticalValue(Method):
         best = largest_below(tree, tree.gain)
         account = by_errors(tree, task.is_classes)
         bound = np.full(tree.n_nodes, float(self.value))
-        why = "no split gains the critical value"
-        verdict = Verdict(best < bound, bound, best, why, ("needed", "gained at best"))
+        why = "no split reaches the critical value"
+        verdict = Verdict(best < bound, bound, best, why, ("needed gain", "best gain"))
         return carry_out(self.name, tree, verdict, account)

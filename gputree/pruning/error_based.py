@@ -23,21 +23,21 @@ COLLAPSE_SLACK = 1e-3
 
 @dataclass(frozen=True)
 class ErrorBased(Method):
-    """A subtree goes if the errors that a leaf may make are not above its own (C4.5).
+    """A subtree becomes a leaf if the estimated error of the leaf is not higher (C4.5).
 
-    The errors of a leaf are estimated by the upper limit of a confidence interval of those it made
-    in training. Needs the rows of the training if branches may be raised.
+    The error of a leaf is estimated by the upper limit of a confidence interval of its training
+    errors. The training rows are needed if branches may be raised.
 
     Parameters
     ----------
     confidence : float, default=0.25
-        The chance that a leaf is worse than estimated; less of it prunes more. At most 0.5.
+        The probability that a leaf is worse than estimated, at most 0.5; lower values prune more.
     raising : bool, default=True
-        Whether the largest branch of a node may take its place.
+        Whether a node may be replaced by its largest branch.
     collapse : bool, default=True
-        Whether subtrees that make no fewer errors in training than a leaf are cut first.
+        Whether subtrees without fewer training errors than a leaf are collapsed first.
     impurity : {'entropy', 'gini', 'error'}, default='entropy'
-        The measure of nodes whose rows are others once a branch has been raised.
+        The impurity of nodes whose rows change when a branch is raised.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ErrorBased(Method):
         none = np.empty(0, np.int64)
         report = PruningReport(
             method=self.name,
-            why="the estimated errors of a leaf, or of the largest branch, are not higher",
+            why="the estimated error of a leaf, or of the largest branch, is not higher",
             nodes=none,
             as_leaf=none,
             as_subtree=none,

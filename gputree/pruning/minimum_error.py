@@ -14,16 +14,16 @@ from gputree.tree.tree import Tree
 
 @dataclass(frozen=True)
 class MinimumError(Method):
-    """Bottom-up, a subtree goes if a leaf is not expected to err more often.
+    """Bottom-up, a subtree becomes a leaf if the expected error of the leaf is not higher.
 
-    A node of weight N, with n in the class c that it answers, is expected to err in a share of
-    1 - (n + m p) / (N + m) of its rows; p is the share of c in all rows. A subtree errs as its
-    children do, weighted by their rows.
+    A node of weight N predicts class c, which has the weight n in the node and the share p in all
+    rows. Its expected error rate is 1 - (n + m p) / (N + m). That of a subtree is the mean of its
+    children's, weighted by their rows.
 
     Parameters
     ----------
     m : float, default=2.0
-        How many rows the shares of the whole table are worth. More prunes more.
+        The weight, in rows, of the class shares of the whole table. Higher values prune more.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class MinimumError(Method):
         tree = task.tree
         leaf = expected_errors(tree, self.m)
         subtree = _backed_up(tree, leaf)
-        why = "the leaf is expected to err no more than the subtree, pruned before"
+        why = "the expected error of the leaf is not above that of the pruned subtree"
         account = by_errors(tree, is_classes=True)
         return carry_out(self.name, tree, Verdict(leaf <= subtree, leaf, subtree, why), account)
 

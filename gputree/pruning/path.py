@@ -47,7 +47,7 @@ class Path:
 
 
 def path_of(tree: Tree, account: Account, links: Links | None = None) -> Path:
-    """The path of a tree; a step a node, as in scikit-learn."""
+    """The path of a tree; one step per node, as in scikit-learn."""
     links = weakest_links(tree, account) if links is None else links
     node = np.flatnonzero(np.isfinite(links.alpha))
     depth = tree.depth

@@ -13,18 +13,19 @@ from gputree.tree.reshape import summed_up
 
 @dataclass(frozen=True)
 class Pessimistic(Method):
-    """A subtree goes if a leaf is not worse by more than a standard error.
+    """A subtree becomes a leaf if the leaf is worse by at most one standard error.
 
-    With E errors of the leaves below a node, and `penalty` for each of them, among N rows the
-    standard error is sqrt(E (N - E) / N). The leaf's errors and its penalty must not be above E and
-    `n_errors` standard errors. Needs no other rows. Leaves without rows are not counted.
+    Let E be the errors of the leaves below a node, plus `penalty` for each leaf. With N rows, the
+    standard error is sqrt(E (N - E) / N). The errors of the node as a leaf, plus its penalty, must
+    not exceed E plus `n_errors` standard errors. No validation rows are needed. Leaves without rows
+    are not counted.
 
     Parameters
     ----------
     penalty : float, default=0.5
-        Errors added for each leaf.
+        The number of errors added per leaf.
     n_errors : float, default=1.0
-        Standard errors by which a leaf may be worse.
+        The number of standard errors by which a leaf may be worse.
 
     Examples
     --------

@@ -10,10 +10,10 @@ from gputree.pruning.task import Method, Pruned, Task, needed
 
 @dataclass(frozen=True)
 class Prepruning(Method):
-    """Top-down, a split stands only if its children lower the error on validation rows.
+    """Top-down, a split is kept only if it lowers the error on validation rows.
 
-    It has no options. What a split makes possible further down is not looked at, so that a tree
-    which needs two splits to gain anything is not found.
+    There are no options. Splits further down are not considered, so a tree that needs two splits to
+    gain anything is not found.
 
     Examples
     --------
@@ -42,6 +42,6 @@ class Prepruning(Method):
             children >= account.as_leaf,
             account.as_leaf,
             children,
-            "the children have no less error than the leaf",
+            "the split does not lower the error",
         )
         return carry_out(self.name, tree, verdict, account)

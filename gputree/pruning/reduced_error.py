@@ -20,15 +20,15 @@ UNIT = 2.0**-20  # of the weight of a row
 class ReducedError(Method):
     """Bottom-up, a subtree becomes a leaf if that lowers the error on validation rows.
 
-    For a regression the error is the squared one.
+    For a regression the error is the squared error.
 
     Parameters
     ----------
     prunes_ties : bool, default=False
-        Whether a subtree also goes that is as good as the leaf: the smaller tree, all else equal.
+        Whether a subtree that is exactly as good as the leaf is pruned, too.
     row_shares : {'training', 'validation'}, default='training'
-        By which rows a row whose tested value is missing is divided among branches: those the tree
-        was grown on, or those it is judged by, as in Weka's J48 -R. The latter is for classes.
+        Which rows determine how a row with a missing value is divided among the branches: the
+        training rows or, for classification, the validation rows, as in Weka's J48 -R.
 
     Examples
     --------
@@ -65,9 +65,12 @@ class ReducedError(Method):
             account = of_sample(task.tree, sample)
         subtree = best_below(task.tree, account)
         falls = account.as_leaf <= subtree if self.prunes_ties else account.as_leaf < subtree
-        why = "the leaf has " + ("no more" if self.prunes_ties else "less")
+        why = "not above" if self.prunes_ties else "below"
         verdict = Verdict(
-            falls, account.as_leaf, subtree, f"{why} error than the subtree, pruned before"
+            falls,
+            account.as_leaf,
+            subtree,
+            f"the error of the leaf is {why} that of the pruned subtree",
         )
         return carry_out(self.name, task.tree, verdict, account)
 

@@ -19,9 +19,9 @@ MOST_SHOWN = 10  # nodes
 class PruningReport:
     """Facts about one pruning.
 
-    `nodes` are those of the tree before that became leaves; `as_leaf` and `as_subtree` are the two
-    figures of each that `why` speaks of, named by `figures`. Errors are shares of wrong rows, or
-    mean squares; `measured_on` says of which rows.
+    `nodes` are the nodes of the former tree that became leaves; `as_leaf` and `as_subtree` are the
+    two figures of each that `why` compares, named by `figures`. Errors are error rates, or mean
+    squared errors; `measured_on` names the rows.
     """
 
     method: str
@@ -33,7 +33,7 @@ class PruningReport:
     n_leaves: tuple[int, int]
     error: tuple[float, float]
     measured_on: str
-    figures: tuple[str, str] = ("as a leaf", "as a subtree")
+    figures: tuple[str, str] = ("leaf", "subtree")
     alpha: float | None = None
     path: Path | None = None
 
@@ -48,12 +48,12 @@ class PruningReport:
         ]
         if self.alpha is not None:
             lines.append(f"alpha    {self.alpha:.6g}")
-        lines.append(f"cut      {n:,} {'node' if n == 1 else 'nodes'}")
+        lines.append(f"pruned   {n:,} {'node' if n == 1 else 'nodes'}")
         if n:
-            lines[-1] += f", where {self.why}"
+            lines[-1] += f": {self.why}"
         lines += [
-            f"  node {self.nodes[at]}: {self.as_leaf[at]:.6g} {self.figures[0]}, "
-            f"{self.as_subtree[at]:.6g} {self.figures[1]}"
+            f"  node {self.nodes[at]}: {self.figures[0]} {self.as_leaf[at]:.6g}, "
+            f"{self.figures[1]} {self.as_subtree[at]:.6g}"
             for at in range(min(n, MOST_SHOWN))
         ]
         if n > MOST_SHOWN:
@@ -69,7 +69,7 @@ class Verdict:
     as_leaf: HostArray
     as_subtree: HostArray
     why: str
-    figures: tuple[str, str] = ("as a leaf", "as a subtree")
+    figures: tuple[str, str] = ("leaf", "subtree")
 
 
 def carry_out(

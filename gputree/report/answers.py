@@ -64,8 +64,9 @@ def answers_of(model: Any, X: Any, y: Any, n_rows: int) -> ClassAnswers | Number
     chosen = [place[each] for each in np.asarray(to_numpy(model.predict(X))).tolist()]
     true = np.array([place.get(each, UNSEEN) for each in target.tolist()])
     if (true == UNSEEN).all():
+        first = target[:1].tolist()[0]  # without NumPy's type
         raise ValueError(
-            f"y has no label that the model knows: {target[0]!r} and others are not among "
+            f"y has no label that the model knows: {first!r} and others are not among "
             f"{labels[:5]}; give labels as they were at fit"
         )
     share = np.asarray(to_numpy(model.predict_proba(X)), np.float64)

@@ -16,6 +16,7 @@ N_BARS = 24
 MOST_CATEGORIES = 12  # with a bar of their own
 MOST_COLUMNS = 200
 FAR = 4.0  # a range so many times that of nearly all values hides them
+LARGEST = float(np.finfo(np.float64).max) / 64
 
 
 def table_summary(table: Table) -> dict[str, Any]:
@@ -53,8 +54,8 @@ def number_summary(values: HostArray) -> dict[str, Any]:
         "missing": int(np.isnan(values).sum()),
         "distinct": len(np.unique(finite)),
     }
-    if not finite.size:
-        return about | {"bars": None}
+    if not finite.size or not np.isfinite(float(finite.max()) - float(finite.min())):
+        return about | {"bars": None}  # nothing to draw, or nothing that floats can scale
     low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75])
     return about | {
         "least": number(finite.min()),
@@ -74,6 +75,7 @@ def number_bars(finite: HostArray, n_bars: int = N_BARS) -> dict[str, Any]:
 
 def bounds(finite: HostArray) -> tuple[float, float]:
     """Between which values to draw."""
+    finite = np.clip(finite, -LARGEST, LARGEST)  # whose distances floats can hold
     low, high = float(finite.min()), float(finite.max())
     inner = np.quantile(finite, [0.01, 0.99])
     if high - low > FAR * (inner[1] - inner[0]) > 0:

@@ -48,7 +48,7 @@ def wilson(hits: int, n: int) -> Interval:
 
 
 def of_mean(values: HostArray) -> Interval:
-    """The interval of the mean of one value a row, by the normal distribution."""
+    """The interval of the mean of one value per row, by the normal distribution."""
     mean = float(values.mean())
     reach = Z * float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Interval(mean, mean - reach, mean + reach, "normal approximation")

@@ -46,7 +46,7 @@ def _of_report(report: PruningReport) -> dict[str, Any]:
         facts.append(["alpha", f"{report.alpha:.6g}"])
     n = len(report.nodes)
     why = f"{n:,} {'node' if n == 1 else 'nodes'} became {'a leaf' if n == 1 else 'leaves'}"
-    why += f", where {report.why}." if n else "."
+    why += f": {report.why}." if n else "."
     found: dict[str, Any] = {"why": why, "facts": facts, "axis": "error"}
     if report.path is None:
         return found | {

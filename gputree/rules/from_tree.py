@@ -1,4 +1,4 @@
-"""A rule a leaf: the branches on the way to it, put together column by column."""
+"""One rule per leaf: the branches on the path to it, combined column by column."""
 
 import math
 from dataclasses import dataclass, replace

@@ -25,7 +25,7 @@ BLOCK = 2**15  # rows matched at a time: what their conditions say stays in the 
 
 @dataclass(frozen=True)
 class Rule:
-    """If all conditions are met, an answer; and what it was counted on."""
+    """A class that is predicted if all conditions are satisfied, and the rows it was counted on."""
 
     conditions: tuple[Condition, ...]
     answer: int  # the number of a class
@@ -49,9 +49,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Rules in their order, the columns they test, and the classes they answer with.
+    """Rules in their order, the columns they test, and the classes they predict.
 
-    `print` shows a line a rule. `len`, iteration and indices go by rule.
+    `print` shows one line per rule. `len`, iteration and indexing refer to rules.
     """
 
     rules: tuple[Rule, ...]
@@ -83,7 +83,7 @@ class RuleSet:
         class_names: Sequence[str] | None = None,
         decimals: int = 2,
     ) -> str:
-        """A line a rule, with the rows that it covers and the share of its answer among them."""
+        """One line per rule, with the rows that it covers and the share of its class among them."""
         names = self.schema.names if feature_names is None else feature_names
         classes = self.classes if class_names is None else class_names
         lines = []
@@ -109,7 +109,7 @@ class RuleSet:
         return covered
 
     def first(self, X: Any) -> HostArray:
-        """The number of the first rule that covers each row of X; their count where none does."""
+        """The number of the first rule that covers each row of X; `len(self)` if none does."""
         table = read_table(X, like=self.schema)
         found = np.full(table.n_rows, len(self), np.int64)
         for begin, end, read in _blocks(table):

@@ -25,7 +25,7 @@ ROUNDING = 1e-6  # of weights, which are rounded where they are not whole
 def check_tree(tree: Tree, n_categories: Sequence[int | None]) -> None:
     """Raise ModelFileError unless rows can walk `tree` safely.
 
-    `n_categories` has an entry a feature: how many categories it has, None where it has thresholds.
+    `n_categories` has one entry per feature: its number of categories, None if it has thresholds.
     """
     n_entries = np.array([-1 if n is None else n + 1 for n in n_categories], np.int64)
     check_shapes(tree)

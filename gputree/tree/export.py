@@ -21,7 +21,7 @@ def tree_text(
     has_missing: Sequence[bool] = (),
     show_surrogates: bool = False,
 ) -> str:
-    """Indented text, a line a branch; a leaf's text follows the branch that leads to it.
+    """Indented text, one line per branch; a leaf's text follows the branch that leads to it.
 
     `has_missing` tells which columns had missing values in training; for them the branch that
     takes those is marked. Surrogates are listed below the first branch of their node.

@@ -109,7 +109,7 @@ class Tree:
         "surrogate_category_start": "<i4",
         "surrogate_agreement": "<f8",
     }
-    # Arrays that do not have an entry a node.
+    # Arrays that do not have one entry per node.
     OTHERS: ClassVar[tuple[str, ...]] = (
         "category",
         "category_slot",

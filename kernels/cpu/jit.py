@@ -1,8 +1,10 @@
 """How CPU kernels are compiled, and how long that took."""
 
+import hashlib
 import time
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 from numba import njit, types
 from numba.core import config, event
@@ -54,12 +56,31 @@ def step(function):
     return kernel(function, is_inner=True, makes_arrays=False)
 
 
+def _sources():
+    """What tells one edition of all kernels from another: numba looks at a kernel's own file only.
+
+    Formulas and helpers are compiled into their callers, whose machine code would outlive them.
+    """
+    here = Path(__file__).parent
+    files = sorted((*here.glob("*.py"), *here.parent.glob("*.py")))
+    found = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+    return hashlib.sha256(repr(found).encode()).hexdigest()
+
+
+SOURCES = _sources()
+
+
 class Cache(FunctionCache):
     """Machine code on disk, without which all goes on.
 
     Files may have been cut short by a full disk or a crash, and a folder may not be writable any
-    more. What cannot be read is compiled and written anew.
+    more. What cannot be read is compiled and written anew, and so is what was compiled from other
+    sources.
     """
+
+    def __init__(self, function):
+        super().__init__(function)
+        self._cache_file._source_stamp = self._cache_file._source_stamp, SOURCES
 
     def load_overload(self, sig, target_context):
         """What is kept for a signature, or None."""

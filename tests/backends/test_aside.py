@@ -26,7 +26,7 @@ OTHER = """
 import os, pathlib, pickle, sys, threading, time
 sys.path[:] = pickle.load(sys.stdin.buffer)
 from gputree.diagnostics import compile_aside
-folder = pathlib.Path(os.environ["NUMBA_CACHE_DIR"])
+folder = pathlib.Path(os.environ["FOLDER_OF_THE_TEST"])
 (folder / "pid").write_text(str(os.getpid()))
 threading.Thread(target=compile_aside._end_with_the_other, daemon=True).start()
 mark = pathlib.Path(pickle.load(sys.stdin.buffer))
@@ -46,7 +46,8 @@ KINDS = np.digitize(Y, (-1, 1))
 def other(monkeypatch, tmp_path):
     """A process that is asked to compile for fits of any size, and marks of its own."""
     monkeypatch.setenv("GPUTREE_COMPILE_ASIDE", "1")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FOLDER_OF_THE_TEST", str(tmp_path))
+    monkeypatch.setattr(aside, "_folder", lambda: tmp_path)
     monkeypatch.setattr(aside, "_work", aside._Work())
     monkeypatch.setattr(aside, "PROGRAM", OTHER)
     monkeypatch.setattr(registry, "ASIDE_CELLS", 1_000)
@@ -69,14 +70,24 @@ def ended(process):
     ("model", "y", "options"),
     [
         (RandomForestRegressor(14, random_state=0), Y, {}),
-        (AdaBoostClassifier(n_estimators=6, random_state=0), KINDS, {}),
+        pytest.param(
+            AdaBoostClassifier(n_estimators=6, random_state=0),
+            KINDS,
+            {},
+            marks=pytest.mark.thorough,
+        ),
         (GradientBoostingClassifier(6, subsample=0.5, max_depth=3, random_state=0), KINDS, {}),
         (
             GradientBoostingRegressor(8, n_iter_no_change=20, early_stopping=True, random_state=0),
             Y,
             {},
         ),
-        (GradientBoostingRegressor(6, random_state=0), Y, {"X_val": X[:90], "y_val": Y[:90]}),
+        pytest.param(
+            GradientBoostingRegressor(6, random_state=0),
+            Y,
+            {"X_val": X[:90], "y_val": Y[:90]},
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_compiled_kernels_go_on_between_two_trees_with_the_same_bytes(other, model, y, options):
@@ -171,12 +182,13 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-@pytest.mark.parametrize("end", ["killed", "done"])
+@pytest.mark.parametrize("end", ["killed", pytest.param("done", marks=pytest.mark.thorough)])
 def test_the_other_process_never_outlives_this_one(tmp_path, end):
     env = {
         **os.environ,
         "GPUTREE_COMPILE_ASIDE": "1",
-        "NUMBA_CACHE_DIR": str(tmp_path),
+        "FOLDER_OF_THE_TEST": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(tmp_path),  # where marks are
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     command = [sys.executable, "-c", SCRIPT, end]

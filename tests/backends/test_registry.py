@@ -85,7 +85,7 @@ def test_a_backend_that_is_asked_for_is_given(name):
     for device in ("auto", "cpu"):
         choice = choose(device, name)
         assert (choice.backend.name, choice.backend.device) == (name, "cpu")
-        assert choice.reason == f"backend={name!r} was asked for"
+        assert choice.reason == f"backend={name!r} was requested"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_device_that_is_missing_is_an_error_with_the_cure(machine, device):
     with pytest.raises(BackendUnavailable, match=f"device='{device}': no CUDA device") as error:
         choose(device)
     assert "device='auto'" in str(error.value)
-    assert "gputree[cuda12]" in str(error.value)
+    assert "gputree-ml[cuda12]" in str(error.value)
 
 
 def test_an_unavailable_backend_is_an_import_error(machine):
@@ -158,7 +158,7 @@ def test_a_gpu_that_is_asked_for_is_reached_by_a_library_that_sees_it(machine, d
     machine(numpy=0, torch=2)
     choice = choose(device)
     assert (choice.backend.name, choice.backend.device) == ("torch", place)
-    assert choice.reason == f"device={device!r} was asked for; torch reaches it"
+    assert choice.reason == f"device={device!r} was requested; torch can use it"
 
 
 def test_a_library_that_sees_no_gpu_is_passed_over(machine):
@@ -170,7 +170,7 @@ def test_a_library_that_sees_no_gpu_is_passed_over(machine):
 @pytest.mark.parametrize(
     ("n_cells", "libraries", "reason"),
     [
-        (9_999_999, {"numpy": 0, "numba": 0}, "a GPU is not looked for below 10,000,000 cells"),
+        (9_999_999, {"numpy": 0, "numba": 0}, "no GPU is searched for below 10,000,000 cells"),
         (10_000_000, {"numpy": 0, "numba": 0}, "no GPU is used, as numba-cuda is not installed"),
         (10_000_000, {"numba": 0, "numba_cuda": 0, "cuda": 0}, "no GPU was found"),
     ],
@@ -206,13 +206,13 @@ def gpus(monkeypatch, machine):
     [
         ({"n_cells": 10**7}, "cuda:0", "10,000,000 cells are enough for the GPU that was found"),
         ({"data_on": 1}, "cuda:1", "the table is on cuda:1"),
-        ({"device": "cuda:1"}, "cuda:1", "device='cuda:1' was asked for; cuda reaches it"),
-        ({"backend": "cuda"}, "cuda:0", "backend='cuda' was asked for"),
-        ({"backend": "cuda", "data_on": 1}, "cuda:1", "backend='cuda' was asked for"),
+        ({"device": "cuda:1"}, "cuda:1", "device='cuda:1' was requested; cuda can use it"),
+        ({"backend": "cuda"}, "cuda:0", "backend='cuda' was requested"),
+        ({"backend": "cuda", "data_on": 1}, "cuda:1", "backend='cuda' was requested"),
         (
             {"device": "cuda", "data_on": 1},
             "cuda:1",
-            "device='cuda:1' was asked for; cuda reaches it",
+            "device='cuda:1' was requested; cuda can use it",
         ),
     ],
 )

@@ -64,6 +64,24 @@ MODELS = {
         ),
         0,
     ),
+    "one tree": (
+        lambda w: GradientBoostingClassifier(4, max_depth=3, multi_strategy="one_tree", **w),
+        4,
+    ),
+    "one tree, sampled": (
+        lambda w: GradientBoostingRegressor(
+            4,
+            multi_strategy="one_tree",
+            max_leaf_nodes=9,
+            min_samples_leaf=4,
+            subsample=0.6,
+            max_features=2,
+            early_stopping=True,
+            random_state=5,
+            **w,
+        ),
+        -3,
+    ),
     "stopped": (
         lambda w: GradientBoostingRegressor(30, early_stopping=True, random_state=0, **w),
         0,
@@ -80,6 +98,8 @@ def target_for(kind, signal):
         return np.digitize(signal, np.quantile(signal, np.arange(1, kind) / kind))
     if kind == -2:
         return np.exp(signal)
+    if kind == -3:
+        return np.stack([signal, np.abs(signal), signal**3], axis=1)
     return signal if kind == 0 else np.floor(np.abs(signal) * 2)
 
 

@@ -17,8 +17,8 @@ from pyarrow import parquet
         (["train", "irises"], "'irises' is neither a file nor a bundled table; did you mean iris?"),
         (["train", "nowhere/t.csv"], "'nowhere/t.csv' is neither a file"),
         (["train", "."], ". is a folder without files of CSV, Parquet, Arrow or ARFF"),
-        (["train", "iris", "--task", "ranking"], "'ranking' is not one of"),
-        (["train", "iris", "--model", "forst"], "'forst' is not one of"),
+        (["train", "iris", "--task", "ranking"], "'ranking' is unknown; choose from"),
+        (["train", "iris", "--model", "forst"], "'forst' is unknown; did you mean forest?"),
         (["train", "iris", "--criterion", "mse"], "criterion='mse' is unknown; choose from"),
         (["train", "diabetes", "--criterion", "gini"], "criterion='gini' is unknown"),
         (["train", "diabetes", "--model", "c45"], "--model c45 is a classifier only"),
@@ -43,7 +43,7 @@ from pyarrow import parquet
         (["train", "iris", "--output", "no/x"], "--output no/x: there is no folder no"),
         (["train", "iris", "--report", "no/x"], "--report no/x: there is no folder no"),
         (["train", "iris", "--output", "."], "--output . is a folder"),
-        (["train", "iris", "--output", "x.txt"], "model and report cannot both be x.txt"),
+        (["train", "iris", "--output", "x.html"], "model and report cannot both be x.html"),
         (["train", "iris", "--set", "depth=3"], "no parameter 'depth'; did you mean max_depth?"),
         (["train", "iris", "--set", "max_dpeth=3"], "did you mean max_depth?"),
         (["train", "iris", "--set", "max_depth"], "the form is NAME=VALUE"),
@@ -65,7 +65,21 @@ from pyarrow import parquet
         ),
         (["train", "iris", "--set", "categorical_features=[0]"], "--category, --number and"),
         (["train", "iris", "--set", "pruning={'method': 'x'}"], "pruning='x' is unknown"),
-        (["train", "iris", "--n-estimators", "3"], "--model tree has no parameter 'n_estimators'"),
+        (
+            ["train", "iris", "--n-estimators", "3"],
+            "no parameter 'n_estimators'; those that have it are --model forest, extra-trees, "
+            "bagging, adaboost, boosting",
+        ),
+        (
+            ["train", "iris", "--model", "id3"],
+            "categories only; give --category 'sepal length (cm)',",
+        ),
+        (["train", "iris", "--learning-rate", "1"], "have it are --model adaboost, boosting"),
+        (["train", "iris", "--model", "kmeans"], "'kmeans' is unknown; choose from tree, id3"),
+        (
+            ["train", "iris", "--device", "cuda:9999"],
+            "leave --device out to run on the CPU",
+        ),
         (["train", "iris", "--model", "bagging", "--set", "estimator=forest"], "name of a tree"),
         (
             ["train", "iris", "--model", "adaboost", "--set", "estimator__depth=1"],
@@ -75,14 +89,17 @@ from pyarrow import parquet
         (["predict", "no.gputree", "iris"], "there is no model file no.gputree"),
         (["predict", ".", "iris"], ". is a folder"),
         (["explain", "no.gputree", "irises"], "'irises' is neither a file"),
-        (["prune", "no.gputree", "--method", "best"], "'best' is not one of"),
+        (
+            ["prune", "no.gputree", "--method", "best"],
+            "'best' is unknown; choose from",
+        ),
         (["prune", "no.gputree"], "Missing option '--method'"),
         (["info", "nowhere"], "'nowhere' is neither a file"),
         (["bench", "iris", "--backends", "abacus", "--repeats", "1"], "abacus"),
         (["bench", "iris", "--target", "y"], "--target: the bundled table iris has its own"),
         (["doctor", "--device", "cpu"], "'cpu' is not cuda or cuda:N"),
         (["doctor", "iris"], "Got unexpected extra argument (iris)"),
-        (["completion", "tcsh"], "'tcsh' is not one of"),
+        (["completion", "tcsh"], "'tcsh' is unknown; choose from bash, zsh"),
     ],
 )
 def test_a_mistake_is_told_in_a_line_and_leaves_no_file(fail, files, arguments, message):
@@ -165,11 +182,10 @@ def test_a_device_is_no_place_for_a_result(fail, files, option):
     assert files() == []
 
 
-def test_a_default_name_never_replaces_the_table(fail, folder, files):
+def test_no_report_replaces_the_table(fail, folder, files):
     folder.joinpath("t.txt").write_text("a,y\n1,2\n3,4\n")
-    assert "t.txt is an input of the command; choose another with --report" in fail(
-        "train", "t.txt"
-    )
+    message = "t.txt is an input of the command; choose another with --report"
+    assert message in fail("train", "t.txt", "--report", "t.txt")
     folder.joinpath("link.csv").symlink_to("t.txt")
     assert "t.txt is an input" in fail("train", "link.csv", "--output", "t.txt")
     assert files() == ["link.csv", "t.txt"]
@@ -187,7 +203,7 @@ def test_no_result_replaces_an_input(fail, run, folder, files):
         ["export", "iris.gputree", "-o", "iris.gputree"],
     ):
         assert "is an input of the command; choose another with --output" in fail(*arguments)
-    assert files() == ["iris.gputree", "iris.txt", "t.csv"]
+    assert files() == ["iris.gputree", "iris.html", "t.csv"]
     assert folder.joinpath("iris.gputree").read_bytes() == model
 
 

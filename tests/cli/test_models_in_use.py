@@ -70,7 +70,7 @@ def test_predictions_go_to_files_of_any_format(run, fruit, files, suffix):
     assert table.column_names == ["id", "prediction"]
     assert table["id"].to_pylist() == list(range(80))
     assert table["prediction"].to_pylist() == model.predict(X).tolist()
-    assert files() == ["fruit.csv", "fruit.gputree", "fruit.txt", name]
+    assert files() == ["fruit.csv", "fruit.gputree", "fruit.html", name]
 
 
 def test_predictions_as_json(run, fruit):
@@ -325,6 +325,16 @@ def test_many_rows_are_sampled_and_said_to_be(run, fruit):
         "notes"
     ]
     assert "explaining 10 of 80 rows, evenly spaced; --sample changes how many" in notes
+
+
+def test_all_rows_go_to_a_file_however_many(run, fruit, folder, monkeypatch):
+    monkeypatch.setattr("gputree.cli.explain.FEW_ROWS", 7)
+    run("explain", "fruit.gputree", "fruit.csv", "-o", "shap.csv", "-q")
+    assert len(folder.joinpath("shap.csv").read_text().splitlines()) == 81
+    run("explain", "fruit.gputree", "fruit.csv", "-o", "shap.csv", "-q", "--sample", 5)
+    assert len(folder.joinpath("shap.csv").read_text().splitlines()) == 6
+    notes = json.loads(run("explain", "fruit.gputree", "fruit.csv", "--json"))["notes"]
+    assert "explaining 7 of 80 rows, evenly spaced; --sample changes how many" in notes
 
 
 def test_the_path_of_a_row_is_a_sentence_that_is_true(run, fruit):

@@ -171,8 +171,8 @@ def test_an_id_that_repeats_is_told(said, csv_file):
     )
     assert said("train", "t.csv", "--test-share", 0) == [
         "look here: 'customerId' is named like an id and has 128 values in 160 rows; if it only "
-        "tells rows apart, give --ignore customerId",
-        "look here: 'note' has 80 categories, 2.0 rows each; a model learns such rows by heart; "
+        "identifies rows, give --ignore customerId",
+        "look here: 'note' has 80 categories, 2.0 rows each; a model can memorize such rows; "
         "compare its score with that of --ignore note",
     ]
     csv_file("t.csv", "PassengerId,a,y", [(at, at % 3, at % 2) for at in range(40)])
@@ -248,6 +248,13 @@ def test_a_new_category_is_told(said, csv_file):
     said("train", "t.csv", "-q")
     csv_file("new.csv", "a", [("red",), ("green",), ("pink",), ("green",)])
     assert said("predict", "t.gputree", "new.csv") == [
-        "column 'a' of new.csv has 2 categories that the training did not have (green, pink), in 3 "
-        "rows; taken as missing"
+        "column 'a' of new.csv has 2 categories that did not occur in training (green, pink), in 3 "
+        "rows; treated as missing"
     ]
+
+
+def test_text_that_looks_like_a_number_is_known_again(run, csv_file):
+    csv_file("t.csv", "a,y", [("01", 0), ("x", 1), ("y", 1)] * 10)
+    run("train", "t.csv", "-q")
+    csv_file("new.csv", "a", [("01",), ("01",)])
+    assert run("predict", "t.gputree", "new.csv") == "prediction\n0\n0\n"

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pyarrow
 import pytest
+from sklearn import metrics
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import gputree
@@ -39,7 +40,7 @@ def test_a_bundled_table_gives_an_accurate_tree(
     run, files, bundled, numbers, name, n_held_out, training, held_out
 ):
     text = run("train", name)
-    assert files() == [f"{name}.gputree", f"{name}.txt"]
+    assert files() == [f"{name}.gputree", f"{name}.html"]
     X, y = bundled(name)
     n_rows = X.num_rows
     assert f"{name}: {n_rows:,} rows, {X.num_columns} features\n" in text
@@ -55,7 +56,7 @@ def test_a_bundled_table_gives_an_accurate_tree(
 
 def test_a_bundled_regression_gives_its_errors(run, files, bundled, numbers):
     text = run("train", "diabetes", "--min-samples-leaf", 15)
-    assert files() == ["diabetes.gputree", "diabetes.txt"]
+    assert files() == ["diabetes.gputree", "diabetes.html"]
     X, y = bundled("diabetes")
     explained, error = numbers(text, "R²"), numbers(text, "RMSE")
     assert 0.5 < explained[0] < 0.7
@@ -89,12 +90,51 @@ def test_small_numbers_are_printed_with_more_decimals(run, csv_file):
 
 
 def test_the_report_is_the_printed_text_and_the_same_every_time(run, folder):
-    text = run("train", "wine")
+    text = run("train", "wine", "--report", "wine.txt")
     report = folder.joinpath("wine.txt").read_text(encoding="utf-8")
-    assert text == report + "\nmodel     wine.gputree\nreport    wine.txt\n"
+    seconds = r"reading [\d.]+, training [\d.]+, scoring [\d.]+"
+    end = rf"\nseconds   {seconds}\nmodel     wine\.gputree\nreport    wine\.txt\n"
+    assert re.fullmatch(end, text.removeprefix(report))
     model = folder.joinpath("wine.gputree").read_bytes()
-    assert run("train", "wine") == text
+    run("train", "wine", "--report", "wine.txt")
+    assert folder.joinpath("wine.txt").read_text(encoding="utf-8") == report
     assert folder.joinpath("wine.gputree").read_bytes() == model
+
+
+def test_the_report_is_a_page_by_default_and_by_its_suffix(run, fail, folder, files):
+    text = run("train", "wine")
+    assert "\nreport    wine.html; open it in a browser\n" in text
+    page = folder.joinpath("wine.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<title>wine: target, 45 held-out rows</title>" in page
+    run("train", "wine", "--report", "other.html", "--test-share", 0, "-q")
+    assert "wine: target, 178 training rows</title>" in folder.joinpath("other.html").read_text()
+    found = json.loads(run("train", "iris", "--no-report", "--json"))
+    assert found["files"] == {"model": "iris.gputree", "report": None}
+    run("train", "iris", "--model", "rules", "-q")  # which no page can show
+    assert files() == ["iris.gputree", "iris.txt", "other.html", "wine.gputree", "wine.html"]
+    message = "a page shows trees, and rules are none; let its name end in .txt"
+    assert message in fail("train", "iris", "--model", "rules", "--report", "r.html")
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("notes.html", []),
+        ("notes.gputree", []),
+        ("other.txt", ["--report", "other.txt"]),
+        ("other", ["--output", "other"]),
+    ],
+)
+def test_no_file_of_the_user_is_replaced(run, fail, folder, csv_file, name, more):
+    csv_file("notes.csv", "a,y", [(at % 5, at % 2) for at in range(40)])
+    folder.joinpath(name).write_text("what I have written\n")
+    message = f"{name} is there and was not written by gputree; choose another place with"
+    assert message in fail("train", "notes.csv", *more)
+    assert folder.joinpath(name).read_text() == "what I have written\n"
+    folder.joinpath(name).write_text("")  # an empty file has nothing to lose
+    for _ in range(2):
+        assert main(["train", "notes.csv", "-q", *more]) == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -111,16 +151,16 @@ def test_the_seed_decides_which_rows_are_held_out_of_each_class(run, bundled, se
 
 def test_quiet_prints_nothing_and_writes_both_files(run, files):
     assert run("train", "iris", "--quiet") == ""
-    assert files() == ["iris.gputree", "iris.txt"]
+    assert files() == ["iris.gputree", "iris.html"]
 
 
 def test_files_go_where_they_are_asked_to(run, files, folder):
     folder.joinpath("sub").mkdir()
     text = run("train", "iris", "--output", "sub/one.model")
-    assert "\nreport    " + os.path.join("sub", "one.txt") in text
+    assert "\nreport    " + os.path.join("sub", "one.html") in text
     run("train", "iris", "-o", "two", "--report", "three")
     assert files() == ["sub", "three", "two"]
-    assert sorted(os.listdir("sub")) == ["one.model", "one.txt"]
+    assert sorted(os.listdir("sub")) == ["one.html", "one.model"]
 
 
 # Estimators and parameters
@@ -173,7 +213,7 @@ def test_options_reach_the_tree(run):
     text = run("train", "wine", *arguments, "--device", "cpu", "--backend", "numpy")
     params = gputree.load("wine.gputree").get_params()
     assert {name: params[name] for name in options} == options
-    assert "ran on    cpu with numpy (backend='numpy' was asked for)\n" in text
+    assert "ran on    cpu with numpy (backend='numpy' was requested)\n" in text
 
 
 def test_any_parameter_can_be_set(run):
@@ -271,6 +311,67 @@ def test_rare_classes_are_held_out_without_regard_to_class(run, csv_file):
     assert "15 to train on, 5 held out (stratified by class, seed 0)" in text
 
 
+def test_scores_are_those_of_scikit_learn_beside_a_baseline(run, bundled):
+    found = json.loads(run("train", "breast_cancer", "--seed", 3, "--json"))
+    X, y = bundled("breast_cancer")
+    _, others = train_test_split(np.arange(len(y)), test_size=0.25, random_state=3, stratify=y)
+    model = gputree.load("breast_cancer.gputree")
+    share, predicted = model.predict_proba(X.take(others)), model.predict(X.take(others))
+    true = y[others]
+    expected = {
+        "accuracy": metrics.accuracy_score(true, predicted),
+        "auc": metrics.roc_auc_score(true, share[:, 1]),
+        "log_loss": metrics.log_loss(true, share),
+    }
+    assert found["scores"]["held_out"] == pytest.approx(expected)
+    assert found["confusion"]["counts"] == metrics.confusion_matrix(true, predicted).tolist()
+    assert found["scores"]["baseline"] == {
+        "on": "held_out",
+        "prediction": "benign",
+        "accuracy": pytest.approx(np.mean(true == "benign")),
+    }
+    found = json.loads(run("train", "wine", "--test-share", 0, "--max-depth", 1, "--json"))
+    X, y = bundled("wine")
+    share = gputree.load("wine.gputree").predict_proba(X)
+    area = metrics.roc_auc_score(y, share, multi_class="ovr")
+    assert found["scores"]["training"]["auc"] == pytest.approx(area)
+    found = json.loads(run("train", "diabetes", "--test-share", 0, "--json"))
+    _, y = bundled("diabetes")
+    assert found["scores"]["baseline"]["rmse"] == pytest.approx(np.std(y))
+    assert found["scores"]["baseline"]["prediction"] == pytest.approx(y.mean())
+
+
+def test_a_model_that_is_no_better_than_a_guess_is_told(csv_file, capsys):
+    random = np.random.default_rng(5)
+    rows = [(f"{a:.3f}", "yes" if b > 0.8 else "no") for a, b in random.random((300, 2))]
+    csv_file("t.csv", "a,y", rows)
+    assert main(["train", "t.csv"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(
+        r"look here: the model is no better than a guess: accuracy 0\.\d+ on held-out rows, and "
+        r"0\.\d+ by always predicting 'no'\n",
+        said,
+    )
+    csv_file("t.csv", "a,y", [(at, "no") for at in range(30)])
+    assert main(["train", "t.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "the target 'y' is 'no' in all rows of the training, so that nothing can be" in said
+
+
+def test_whole_numbers_that_hardly_repeat_are_told_where_they_count_most(csv_file, capsys):
+    rows = [(1000 + at * 4 // 5, "no" if at < 100 else "yes") for at in range(200)]
+    csv_file("t.csv", "account,y", rows)
+    assert main(["train", "t.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "look here: 'account' counts most, and has 160 whole numbers in 200 rows; if" in said
+
+
+def test_the_limit_of_depth_is_told_where_it_counts(run):
+    assert "\ndepth     5 at most, to be readable; --max-depth none lifts" in run("train", "digits")
+    assert "\ndepth     " not in run("train", "digits", "--max-depth", 5)
+    assert "\ndepth     " not in run("train", "digits", "--max-depth", "none")
+
+
 def test_one_held_out_row_has_no_variance_to_explain(run, csv_file):
     csv_file("t.csv", "a,y", [(at, at / 2) for at in range(4)])
     text = run("train", "t.csv")
@@ -290,10 +391,13 @@ def test_json_is_one_object_with_what_the_text_says(run):
     found = json.loads(run("train", "wine", "--json", "--ignore", "hue"))
     assert set(found) == {
         *("command", "table", "target", "task", "task_reason", "columns", "rows", "scores"),
-        *("estimator", "parameters", "shape", "ran_on", "files", "notes"),
+        *("estimator", "parameters", "shape", "ran_on", "files", "notes", "seconds", "confusion"),
     }
     assert found["table"] == {"name": "wine", "n_rows": 178, "n_features": 12, "n_missing": 0}
-    assert found["files"] == {"model": "wine.gputree", "report": "wine.txt"}
+    assert found["confusion"]["classes"] == ["class_0", "class_1", "class_2"]
+    assert np.sum(found["confusion"]["counts"]) == found["rows"]["held_out"]
+    assert set(found["seconds"]) == {"reading", "training", "scoring"}
+    assert found["files"] == {"model": "wine.gputree", "report": "wine.html"}
     assert [each["name"] for each in found["columns"] if each["kind"] == "ignored"] == ["hue"]
     assert found["parameters"]["max_depth"] == 5
     assert found["shape"]["leaves"] == gputree.load("wine.gputree").get_n_leaves()
@@ -324,8 +428,8 @@ def test_a_full_disk_leaves_the_old_model_and_no_litter(fail, run, folder, files
 
     monkeypatch.setattr(os, "fsync", full)
     message = fail("train", "iris", "--max-depth", 1)
-    assert message == "gputree: error: cannot write iris.txt: No space left on device\n"
-    assert files() == ["iris.gputree", "iris.txt"]
+    assert message == "gputree: error: cannot write iris.html: No space left on device\n"
+    assert files() == ["iris.gputree", "iris.html"]
     assert folder.joinpath("iris.gputree").read_bytes() == old
 
 
@@ -394,11 +498,11 @@ def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys, files):
 def test_all_that_may_take_long_has_a_line_on_a_terminal(run, monkeypatch):
     told = []
 
-    def waiting(self, what):
+    def waiting(self, what, *_):
         told.append(what)
         return Waiting(what, is_shown=False)
 
     monkeypatch.setattr(Output, "waiting", waiting)
     run("train", "iris", "--folds", 2, "-q")
     fold = [f"{what}fold {at} of 2" for at in (1, 2) for what in ("", "scoring ")]
-    assert told == ["reading iris", *fold, "training", "scoring"]
+    assert told == ["reading iris", *fold, "training", "scoring", "writing the report"]

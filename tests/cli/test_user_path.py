@@ -76,7 +76,7 @@ def test_a_new_user_trains_predicts_prunes_and_reports(files, folder, other):
     assert f"columns   {kinds}" in text
     assert "ignored   id (all its values differ, as in an id)" in text
     assert "accuracy  1.000 on training rows" in text
-    assert files() == ["other.csv", "watermelon3.gputree", "watermelon3.txt"]
+    assert files() == ["other.csv", "watermelon3.gputree", "watermelon3.html"]
 
     text, said = says("predict", "watermelon3.gputree", other)
     assert said == "gputree: note: 1 column of other.csv is not used: id\n"

@@ -37,6 +37,29 @@ def test_sums_extremes_and_messages_are_those_of_all_ranks(n_ranks, length):
         assert messages == [b"rank %d" % rank * rank for rank in range(n_ranks)]
 
 
+@pytest.mark.parametrize("n_ranks", [1, 2, 3, 5, 7, 8])
+def test_each_rank_adds_up_its_part_and_sends_less_than_the_whole_twice(n_ranks):
+    own = np.random.default_rng(0).integers(-9, 9, (n_ranks, 3, 1000, 2)).astype(np.int32)
+    own[:, :, 50:] = 0  # what is 0 is left out
+    own[0, 0, ::97] = 5
+    bounds = np.sort(np.random.default_rng(1).integers(0, 1000, n_ranks + 1))
+    bounds[[0, -1]] = 0, 1000
+
+    def task(comm):
+        part = comm.add_parts(own[comm.rank].copy(), bounds)
+        at = comm.order.index(comm.rank)
+        expected = own.sum(axis=0, dtype=np.int32)
+        assert (part == expected[:, bounds[at] : bounds[at + 1]]).all()
+        n_bytes = comm.traffic.n_bytes
+        assert (comm.gather_parts(part, bounds) == expected).all()
+        return n_bytes
+
+    sent = run_ranks([task] * n_ranks, 10)
+    assert max(sent) < 2 * own[0].nbytes
+    if n_ranks > 1:
+        assert 0 < max(sent) < own[0].nbytes / 2  # most of it is 0
+
+
 def test_a_rank_that_raises_ends_all_with_its_error():
     seen = []
 

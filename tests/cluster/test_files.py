@@ -55,7 +55,7 @@ def write(found, folder, bounds=(0, 30, 220, 400), row_group_size=37):
 def fitted(estimator, n_ranks, *args, **kwargs):
     wanted = Wanted(*args, max_bytes=kwargs.pop("max_bytes", 1000), **kwargs)
     task = partial(fit_rank, prepared(estimator), parts=[(wanted, None)])
-    return run_ranks([task] * n_ranks, DEADLINE)
+    return [found.estimator for found in run_ranks([task] * n_ranks, DEADLINE)]
 
 
 MODELS = [

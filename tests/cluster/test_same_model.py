@@ -1,6 +1,7 @@
 """Rows on several ranks give the model that they give together, byte for byte."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,18 +11,26 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
 import gputree
-from gputree import cluster
+from gputree import cluster, sampling
 from gputree.backends import agreed_quantiles
-from gputree.ensembles import draws
+from gputree.cluster import sums
+from gputree.cluster.threads import run_ranks
+from gputree.ensembles import places
 from tests.cluster.spread import DEADLINE, corpus_table, is_able, parts_of, spread_fit
 from tests.corpus import digests
 
 CASES = {name: estimator for name, (estimator, _) in digests.cases().items() if is_able(estimator)}
 
 
+@pytest.fixture
+def shares(monkeypatch):
+    """Ranks share out the columns of every node, however little there is to add up."""
+    monkeypatch.setattr(sums, "SHARED_BYTES", 0)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_every_kind_of_model(name):
-    """Seven ranks, of which some have no rows."""
+def test_every_kind_of_model(name, shares):
+    """Seven ranks, of which some have no rows, and some no columns."""
     X, y = corpus_table(name)
     expected = digests.fitted(name, "numpy")
     found = spread_fit(digests._on(clone(CASES[name]), "numpy"), 7, X, y)
@@ -223,7 +232,7 @@ def test_rows_that_are_watched_may_be_spread():
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_kernels_sum_nodes_of_any_size(estimator, is_weighted):
+def test_kernels_sum_nodes_of_any_size(estimator, is_weighted, shares):
     """Large nodes have histograms, and small ones lists of rows, on each rank by its own rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3)).round(2)
@@ -234,13 +243,37 @@ def test_kernels_sum_nodes_of_any_size(estimator, is_weighted):
     assert spread_fit(estimator, 2, *arrays).to_bytes() == expected.to_bytes()
 
 
-def test_keys_are_told_range_by_range(monkeypatch):
-    monkeypatch.setattr(draws, "ROWS_AT_ONCE", 7)
+@pytest.mark.parametrize("n_ranks", [2, 5])
+def test_ranks_draw_shares_of_the_numbers(n_ranks, monkeypatch):
+    """Together as many as one who has all rows, but for those that are keyed by the rows here."""
+    n_drawn = []
+    original = sampling.drawn_with_replacement
+
+    def drawn(seed, n, total, first=0):
+        n_drawn.append(n - first)
+        return original(seed, n, total, first)
+
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(90, 2)), rng.integers(0, 2, 90), rng.integers(0, 3, 90) * 1.0
     forest = gputree.RandomForestClassifier(3, random_state=0)
     expected = clone(forest).fit(X, y, weight)
-    assert spread_fit(forest, 3, X, y, weight).to_bytes() == expected.to_bytes()
+    monkeypatch.setattr(sampling, "drawn_with_replacement", drawn)
+    assert spread_fit(forest, n_ranks, X, y, weight).to_bytes() == expected.to_bytes()
+    assert len(n_drawn) == 3 * n_ranks
+    assert sum(n_drawn) == 3 * weight.sum()
+
+
+def test_equal_random_numbers_are_drawn_by_their_places():
+    def task(n, comm):
+        number = np.array([7, 3, 7, 7], np.uint64)
+        return places.least(comm, number, np.arange(4) * 3 + comm.rank, n).tolist()
+
+    for n, expected in [
+        (2, [[False, True, False, False]] * 2 + [[False] * 4]),
+        (4, [[True, True, False, False]] + [[False, True, False, False]] * 2),
+        (12, [[True] * 4] * 3),
+    ]:
+        assert run_ranks([partial(task, n)] * 3, 10) == expected
 
 
 def test_categories_without_weight_on_one_rank_count_where_another_has_some():

@@ -51,11 +51,11 @@ def table(*columns):
     )
 
 
-def never_divide(plan):
+def never_divide(plan, most_listed=None):
     return NO_BUCKETS
 
 
-def always_divide(plan):
+def always_divide(plan, most_listed=None):
     return plan.first[plan._with_cuts()] // PAGE
 
 

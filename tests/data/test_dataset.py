@@ -97,7 +97,7 @@ def test_a_dataset_computes_where_it_was_asked_to():
     assert Dataset([[1.0], [2.0]]).reason == choose(n_cells=2).reason
     data = Dataset([[1.0], [2.0]], backend="array_api_strict")
     assert data.backend.name == "array_api_strict"
-    assert data.reason == "backend='array_api_strict' was asked for"
+    assert data.reason == "backend='array_api_strict' was requested"
 
 
 def test_a_nominal_column_has_a_code_a_category():

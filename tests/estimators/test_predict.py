@@ -356,7 +356,7 @@ def test_the_report_says_where_and_on_what_the_fit_ran(tree):
     assert (report.n_rows, report.n_features, report.n_nodes) == (150, 4, tree.tree_.n_nodes)
     assert "600 cells" in report.reason
     asked = DecisionTreeClassifier(backend="numpy").fit(X, Y).fit_report_
-    assert asked.reason == "backend='numpy' was asked for"
+    assert asked.reason == "backend='numpy' was requested"
 
 
 def test_the_report_splits_the_time_into_phases(tree):

@@ -149,6 +149,18 @@ MODELS = {
         lambda: gputree.GradientBoostingRegressor(max_depth=3, **FEW, **of),
         "number",
     ),
+    "boosting, one tree": (
+        lambda: gputree.GradientBoostingClassifier(
+            max_depth=3, multi_strategy="one_tree", **FEW, **of
+        ),
+        "three",
+    ),
+    "boosting of outputs": (
+        lambda: gputree.GradientBoostingRegressor(
+            max_depth=3, multi_strategy="one_tree", min_child_weight=1.0, **FEW, **of
+        ),
+        "numbers",
+    ),
     "boosting of counts": (
         lambda: gputree.GradientBoostingRegressor(loss="poisson", max_depth=3, **FEW, **of),
         "count",
@@ -159,6 +171,7 @@ WITH_SURROGATES = ["surrogates", "surrogates, majority", "CART", "CART, rpart"]
 # Exponentials of other libraries, in the last place or two.
 WITH_EXPONENTIALS = {name for name in MODELS if "oost" in name} - {
     "boosting of numbers",
+    "boosting of outputs",
     "AdaBoost of numbers",
 }
 

@@ -33,14 +33,14 @@ def test_a_file_stays_as_it_was_where_a_model_cannot_be_exported(tmp_path):
     pytest.importorskip("onnx")
     path = tmp_path / "model.onnx"
     path.write_text("old")
-    with pytest.raises(NotExportable, match="ONNX has no rows"):
+    with pytest.raises(NotExportable, match="ONNX cannot send a row"):
         export(fitted("C4.5"), path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["model.onnx"]
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"suffix tells no format.*\.onnx \(onnx\)"):
+    with pytest.raises(ValueError, match=r"suffix names no format.*\.onnx \(onnx\)"):
         export(fitted("regression"), tmp_path / "model.pickle")
     with pytest.raises(ValueError, match="format='pickle' is unknown"):
         export(fitted("regression"), tmp_path / "model", format="pickle")

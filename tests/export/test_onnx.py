@@ -98,7 +98,7 @@ def test_many_categories_are_told_apart():
 
 @pytest.mark.parametrize("name", DIVIDED)
 def test_divided_rows_are_refused(name):
-    with pytest.raises(NotExportable, match="missing='fractional' divides them; fit with"):
+    with pytest.raises(NotExportable, match="missing='fractional' does; fit with"):
         fitted(name).to_onnx()
 
 

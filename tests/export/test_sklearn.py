@@ -87,8 +87,8 @@ def test_names_of_columns_are_kept():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        *((name, "divides them") for name in DIVIDED),
-        ("surrogates", "tests one column a node"),
+        *((name, "as missing='fractional' does") for name in DIVIDED),
+        ("surrogates", "tests one column per node"),
         ("subsets", "no unordered categories, and column 'colour'"),
         ("boosting", "use to_onnx or to_treelite"),
     ],

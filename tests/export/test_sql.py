@@ -182,5 +182,5 @@ def test_what_sql_cannot_hold_is_refused():
         fitted("subsets").to_sql(keep="id")
     with pytest.raises(gputree.export.NotExportable, match="median; use to_onnx"):
         fitted("AdaBoost of numbers").to_sql()
-    with pytest.raises(gputree.export.NotExportable, match="vote whose rows are divided"):
+    with pytest.raises(gputree.export.NotExportable, match="trees that divide rows"):
         fitted("AdaBoost, fractions").to_sql()

@@ -223,8 +223,8 @@ def test_a_late_cell_decides(write, monkeypatch):
         ("2020-01-01,x\n2020-01-02,y\n", ["column 1", "column 2"], "there is no header"),
         ("a,b\nx,y\n", ["a", "b"], ""),
         ("a,2\n1,2\n", ["a", "2"], ""),
-        ("0,1,2\n1.5,3.5,4.5\n", ["0", "1", "2"], "is taken for the names of the columns"),
-        ("c,2019,2020\nx,3.5,4\n", ["c", "2019", "2020"], "is taken for the names of the columns"),
+        ("0,1,2\n1.5,3.5,4.5\n", ["0", "1", "2"], "is used as the column names"),
+        ("c,2019,2020\nx,3.5,4\n", ["c", "2019", "2020"], "is used as the column names"),
         (",a\n0,1\n1,2\n", ["Unnamed: 0", "a"], ""),
         ("a;b\n1;2\n", ["a", "b"], "cells are separated by semicolons"),
         ("a\tb\n1,5\t2,5\n", ["a", "b"], "cells are separated by tabs"),
@@ -292,10 +292,11 @@ def test_files_of_a_folder_are_read_alike(tmp_path):
     (tmp_path / "a.csv").write_text("a;b\n1,5;3\n")
     (tmp_path / "b.csv").write_text("a;b\n1;7,5\n")
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(b"a;b\n1.200;2,5\n"))
+    (tmp_path / "d.csv").write_text("a;b\n7;8\n")  # which says nothing of decimal marks
     (tmp_path / ".hidden.csv").write_text("x\n1\n")
     file = open_files(tmp_path)
     table = file.read()
-    assert table.to_pydict() == {"a": [1.5, 1.0, 1200.0], "b": [3.0, 7.5, 2.5]}
+    assert table.to_pydict() == {"a": [1.5, 1.0, 1200.0, 7.0], "b": [3.0, 7.5, 2.5, 8.0]}
     assert METADATA in table.schema.field("a").metadata
     assert "read by their spelling: a, b (numbers with a decimal comma)" in file.notes
     (tmp_path / "d.parquet").write_bytes(b"")

@@ -47,6 +47,17 @@ def test_damaged_machine_code_is_compiled_anew_and_kept(folder, suffix, damage):
     assert sum(again.stats.cache_hits.values()) == 1
 
 
+def test_machine_code_of_other_sources_is_compiled_anew(folder, monkeypatch):
+    jit.kernel(add_one)(1)
+    same = jit.kernel(add_one)
+    assert same(1) == 2
+    assert sum(same.stats.cache_hits.values()) == 1
+    monkeypatch.setattr(jit, "SOURCES", "others")
+    changed = jit.kernel(add_one)
+    assert changed(1) == 2
+    assert not changed.stats.cache_hits
+
+
 def test_a_kernel_compiles_where_its_cache_has_gone(folder):
     compiled = jit.kernel(add_one)
     (within,) = folder.iterdir()

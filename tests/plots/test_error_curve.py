@@ -42,7 +42,7 @@ def test_a_forest_shows_its_errors_out_of_the_bag_and_marks_the_least():
     at = int(forest.oob_error_curve_.argmin())
     assert least.get_xdata() == [at + 1]
     assert least.get_ydata() == [forest.oob_error_curve_[at]]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("trees", "share of wrong rows")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("trees", "error rate")
 
 
 def test_a_forest_that_is_given_rows_shows_their_errors():

@@ -49,7 +49,7 @@ def test_the_rule_of_one_standard_error_is_drawn(pruned):
     path = pruned.pruning_report_.path
     least = path.error.argmin()
     ax = plot_pruning(pruned, axes())
-    limit = line(ax, "least + 1").get_ydata()[0]
+    limit = line(ax, "lowest + 1").get_ydata()[0]
     assert limit == path.error[least] + path.deviation[least]
     n_leaves = line(ax, "1 standard error").get_xdata()[0]
     assert n_leaves == path.n_leaves[path.error <= limit].min()

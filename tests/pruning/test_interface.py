@@ -218,7 +218,7 @@ def test_a_report_tells_what_was_cut_and_why():
     many = DecisionTreeRegressor().fit(*DIABETES).prune("cost_complexity", alpha=20.0)
     assert "more" in str(many.pruning_report_).splitlines()[-1]
     none = model.prune("cost_complexity", alpha=0.0)
-    assert str(none.pruning_report_).endswith("cut      0 nodes")
+    assert str(none.pruning_report_).endswith("pruned   0 nodes")
 
 
 # Files

@@ -146,7 +146,7 @@ def test_xor_is_lost_to_prepruning_and_kept_by_reduced_error():
 def test_wrong_classes_are_not_counted_in_a_regression():
     model = DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
     for method in OF_CLASSES:
-        with pytest.raises(ValueError, match="regression has not; use 'cost_complexity'"):
+        with pytest.raises(ValueError, match="regression does not have; use 'cost_complexity'"):
             model.prune(method)
 
 

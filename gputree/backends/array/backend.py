@@ -157,6 +157,12 @@ class ArrayBackend(Defaults):
     def tally(self, rows: ArrayRows, nodes: HostArray) -> Tallied:
         return array_histogram.tally(self._lib, rows, nodes)
 
+    def sum_up(self, rows: ArrayRows, nodes: HostArray) -> HostArray:
+        return array_histogram.sum_up(self._lib, rows, nodes)
+
+    def hist_of(self, rows: ArrayRows, sums: HostArray, bins: Bins) -> ArrayHist:
+        return array_histogram.hist_of(self._lib, rows, sums, bins)
+
     def derive(self, built: Tallied, siblings: Siblings, above: ArrayHist | None) -> ArrayHist:
         return array_histogram.derive(self._lib, built, siblings, above)
 

@@ -3,7 +3,7 @@
 A node with few rows beside the bins of a histogram has none: its rows are listed instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -81,6 +81,18 @@ def tally(lib: Library, rows: ArrayRows, nodes: HostArray) -> Tallied:
     small = is_listed(rows.coded.bins, rows.n_rows[nodes])
     place = np.where(small, -1, np.cumsum(~small) - 1)
     return Tallied(rows, nodes, place, _sum_nodes(lib, rows, nodes[~small]))
+
+
+def sum_up(lib: Library, rows: ArrayRows, nodes: HostArray) -> HostArray:
+    """The sums of all nodes, however few rows they have, (nodes, bins, channels) on the host."""
+    return np.ascontiguousarray(lib.to_host(_sum_nodes(lib, rows, nodes)).transpose(0, 2, 1))
+
+
+def hist_of(lib: Library, rows: ArrayRows, sums: HostArray, bins: Bins) -> ArrayHist:
+    """The same as a histogram of the features of `bins`."""
+    coded, nobody = replace(rows.coded, bins=bins), np.empty(0, np.int64)
+    by_channel = lib.from_host(np.ascontiguousarray(sums.transpose(0, 2, 1)))
+    return ArrayHist(coded, np.arange(len(sums)), by_channel, lib.from_host(nobody), nobody)
 
 
 def as_tallied(lib: Library, built: Tallied) -> ArrayHist:

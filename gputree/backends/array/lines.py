@@ -1,8 +1,8 @@
 """The rows of small nodes, sorted by code one feature at a time, with running sums.
 
-A matrix has a line a feature and a column a row of the table. Every line is sorted by node and
-code, so that a node has the same columns in all lines, and the sum up to the end of a code is the
-left child of a candidate. The cost follows the rows, not the codes.
+A matrix has one line per feature and one column per row of the table. Every line is sorted by node
+and code, so that a node has the same columns in all lines, and the sum up to the end of a code is
+the left child of a candidate. The cost follows the rows, not the codes.
 """
 
 from typing import Any

@@ -35,6 +35,14 @@ class ArrayRows:
     start: HostArray  # (nodes,) where a node's rows begin in `order`
     n_rows: HostArray  # (nodes,) how many it has; 0 for one that was divided
 
+    @property
+    def bins(self) -> Bins:
+        return self.coded.bins
+
+    @property
+    def target(self) -> Target:
+        return self.coded.target
+
 
 def rows_of(lib: Library, rows: ArrayRows, nodes: HostArray) -> tuple[Array, Array]:
     """The rows of some nodes, node by node, and the place of each one's node among them."""

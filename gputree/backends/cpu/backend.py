@@ -5,6 +5,7 @@ Rows are listed node by node. Large nodes are summed into histograms; a node wit
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,16 @@ class CpuBackend(Defaults):
         is_large = rows.n_rows[nodes] > DIRECT_ROWS
         place = np.where(is_large, np.cumsum(is_large) - 1, -1)
         return CpuHist(rows, nodes, place, sum_nodes(self._workers, rows, nodes[is_large]))
+
+    def sum_up(self, rows: CpuRows, nodes: HostArray) -> HostArray:
+        sums = sum_nodes(self._workers, rows, nodes)
+        return sums.reshape(len(nodes), rows.bins.width, rows.n_stored)
+
+    def hist_of(self, rows: CpuRows, sums: HostArray, bins: Bins) -> CpuHist:
+        n_nodes = len(sums)
+        node = np.zeros(n_nodes, np.int64)  # rows are not looked at where all nodes have sums
+        own = replace(rows, bins=bins)
+        return CpuHist(own, node, np.arange(n_nodes), sums.reshape(n_nodes, -1))
 
     def derive(self, built: CpuHist, siblings: Siblings, above: CpuHist | None) -> CpuHist:
         rows = built.rows

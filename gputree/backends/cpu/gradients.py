@@ -128,7 +128,7 @@ def _as_integers(
     n_all = len(gradient)
     n = int(total_of(comm, is_inside.sum() if is_inside.size else n_all))
     n_parts = -(-n_all // CHUNK_ROWS)
-    largest = np.empty((n_parts, 2))
+    largest = np.zeros((max(1, n_parts), 2))  # there may be no rows here
     given = raw_scores.weight, is_inside, gradient, hessian
     workers.run(kernels.weigh, n_parts, CHUNK_ROWS, *given, largest)
     steep, curved = largest_of(comm, largest.max(axis=0)).tolist()

@@ -82,7 +82,7 @@ class CpuRows:
     @property
     def is_packed(self) -> bool:
         """Whether sums have one word, not a number a channel."""
-        return self.word.size > 0
+        return self.word is not NONE  # there may be no rows
 
     @property
     def n_stored(self) -> int:

@@ -95,6 +95,11 @@ class CudaBackend(Defaults):
         # Kept as long as somebody has the target.
         self._targets: WeakKeyDictionary[Target, CudaTarget] = WeakKeyDictionary()
 
+    @property
+    def opened(self) -> Device:
+        """The device itself, for those who add up what several have."""
+        return self._device
+
     # Lanes and costs.
 
     @property
@@ -230,10 +235,8 @@ class CudaBackend(Defaults):
         counts_rows: bool,
         comm: Comm = ALONE,
     ) -> Iterator[Gradients]:
-        assert comm.size == 1, "scales are found on the device, for the rows that are there"
-        return cuda_gradients.gradients(
-            self._launches, raw_scores, loss, takes_part, counts_rows=counts_rows
-        )
+        given = self._launches, raw_scores, loss, takes_part
+        return cuda_gradients.gradients(*given, counts_rows=counts_rows, comm=comm)
 
     def begin_gradients(self, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
         return cuda_gradients.begin(self._launches, data, bins, gradients)
@@ -290,6 +293,13 @@ class CudaBackend(Defaults):
 
     def tally(self, rows: CudaRows, nodes: HostArray) -> CudaHist:
         return cuda_histogram.tally(self._launches, rows, nodes)
+
+    def sum_up(self, rows: CudaRows, nodes: HostArray) -> Array:
+        """The sums are one after another, on the device."""
+        return self.tally(_with_wide_sums(rows), nodes).sums
+
+    def hist_of(self, rows: CudaRows, sums: Array, bins: Bins) -> CudaHist:
+        return CudaHist(_with_wide_sums(rows), sums, len(sums) // rows.stride)
 
     def derive(self, built: CudaHist, siblings: Siblings, above: CudaHist | None) -> CudaHist:
         return cuda_histogram.derive(self._launches, built, siblings, above)
@@ -472,3 +482,8 @@ class CudaBackend(Defaults):
     def _host(self) -> CpuBackend:
         """Whoever computes what there are no kernels for."""
         return CpuBackend(self._n_threads)
+
+
+def _with_wide_sums(rows: CudaRows) -> CudaRows:
+    """Rows whose sums have 64 bits, which are enough for those of any number of ranks."""
+    return replace(rows, planes=replace(rows.planes, sum_dtype=np.int64))

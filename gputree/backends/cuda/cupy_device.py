@@ -1,7 +1,8 @@
 """A CUDA device by CuPy: its memory pool, one stream, and one piece of pinned memory."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import cupy
@@ -127,6 +128,12 @@ class CupyDevice:
     def record(self) -> Any:
         with self._device:
             return self._stream.record()
+
+    @contextmanager
+    def queue(self) -> Iterator[int]:
+        """The stream by its address, for libraries that put work on it themselves."""
+        with self._device, self._stream:
+            yield self._stream.ptr
 
     def milliseconds(self, begin: Any, end: Any) -> float:
         end.synchronize()

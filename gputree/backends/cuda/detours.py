@@ -24,7 +24,7 @@ from gputree.kernels.cuda import agree, histogram, route
 make_detour = cache(route.make_detour)
 
 N_WAYS = 3  # to either child, and nowhere
-WAY_BYTES = 4  # a word a row
+WAY_BYTES = 4  # one word per row
 
 
 def agreements(

@@ -13,6 +13,7 @@ from gputree.backends.cuda.route import choose, codes_in, move
 from gputree.backends.cuda.rows import CudaData
 from gputree.backends.cuda.sorting import sorted_by
 from gputree.backends.lots import Lots
+from gputree.comm import Comm, total
 from gputree.data.bins import Bins
 from gputree.dtypes import SLOT, STAY, Array, HostArray
 from gputree.kernels.cuda import draws as kernels
@@ -76,6 +77,7 @@ class CudaUrn:
     may_be: Array  # (rows,) 1 for those, or a 1
     has_weight: Array  # (rows,) or a 1
     rank: Array  # (rows,) by which each is drawn, or one entry where that is its number
+    comm: Comm  # those who have other rows
 
 
 def urn(launches: Launches, every: Every, has_weight: Array, lots: Lots) -> CudaUrn:
@@ -83,11 +85,11 @@ def urn(launches: Launches, every: Every, has_weight: Array, lots: Lots) -> Cuda
     no_rank = launches.constants(np.zeros(1, np.int32))[0]
     rank = no_rank if lots.rank is None else upload(lots.rank.astype(np.int32))
     if lots.inside is None:
-        return CudaUrn(every, None, one, has_weight, rank)
+        return CudaUrn(every, None, one, has_weight, rank, lots.comm)
     counts = lots.inside if lots.weight is None else lots.inside & (lots.weight > 0)
     may_be, mark = (upload(part.astype(np.uint8)) for part in (lots.inside, counts))
     everyone = every.some(launches, int(np.count_nonzero(counts)), mark, may_be)
-    return CudaUrn(every, everyone, may_be, has_weight, rank)
+    return CudaUrn(every, everyone, may_be, has_weight, rank, lots.comm)
 
 
 def drawn(launches: Launches, urn: CudaUrn, seed: int, draw: int, share: float) -> CudaMarks | None:
@@ -99,7 +101,8 @@ def drawn(launches: Launches, urn: CudaUrn, seed: int, draw: int, share: float) 
     given = key, urn.rank, urn.may_be, urn.has_weight
     launches.over_rows(kernels.draw_rows, n_rows, *given, taken, mark, n_inside)
     n = int(dev.download(n_inside)[0])
-    return urn.every.some(launches, n, mark, taken) if n else urn.everyone
+    n_everywhere = int(total(urn.comm, n))
+    return urn.every.some(launches, n, mark, taken) if n_everywhere else urn.everyone
 
 
 def row_order(

@@ -1,6 +1,6 @@
 """Gradients of a loss, and the predictions of a boosted model, for the CUDA backend.
 
-All that has an entry a row stays on the device. For each output the host sees three pairs of
+All that has one entry per row stays on the device. For each output the host sees three pairs of
 numbers: the largest magnitudes, the totals of wide and those of narrow integers.
 """
 
@@ -14,6 +14,9 @@ from gputree.backends.cuda.draws import ROOT, CudaMarks, Every
 from gputree.backends.cuda.launch import Launches
 from gputree.backends.cuda.plan import plan_gradients
 from gputree.backends.cuda.rows import CudaData, CudaRows, ends_of, put_together
+from gputree.comm import ALONE, Comm
+from gputree.comm import largest as largest_of
+from gputree.comm import total as total_of
 from gputree.data.bins import Bins
 from gputree.data.gradients import (
     Given,
@@ -90,10 +93,11 @@ def gradients(
     takes_part: CudaMarks | None,
     *,
     counts_rows: bool,
+    comm: Comm = ALONE,
 ) -> Iterator[Gradients]:
     inside = raw_scores.everyone if takes_part is None else takes_part
-    for float_gradients in _floats(launches, raw_scores, loss, inside):
-        yield _as_integers(launches, float_gradients, inside, counts_rows=counts_rows)
+    for floats in _floats(launches, raw_scores, loss, inside):
+        yield _as_integers(launches, floats, inside, counts_rows=counts_rows, comm=comm)
 
 
 @dataclass(frozen=True)
@@ -164,33 +168,32 @@ def _taken(
 
 
 def _as_integers(
-    launches: Launches, floats: _Floats, inside: CudaMarks, *, counts_rows: bool
+    launches: Launches, floats: _Floats, inside: CudaMarks, *, counts_rows: bool, comm: Comm
 ) -> Gradients:
     dev, n_rows, is_curved = launches.device, len(floats.gradient), floats.is_curved
-    pair = floats.gradient, floats.hessian
-    gradient_shift, hessian_shift = (
-        wide_shift(inside.n, float(floats.largest[kind])) for kind in (GRADIENT, HESSIAN)
-    )
+    pair, n = (floats.gradient, floats.hessian), int(total_of(comm, inside.n))
+    most = largest_of(comm, floats.largest).tolist()
+    gradient_shift, hessian_shift = (wide_shift(n, most[kind]) for kind in (GRADIENT, HESSIAN))
     magnitude = dev.zeros(2, np.int64)
     scales = 2.0**gradient_shift, 2.0**hessian_shift
     launches.over_rows(kernels.widen, n_rows, *scales, is_curved, *pair, magnitude)
-    wide = dev.download(magnitude)
-    less, less_curved = (narrowing(int(wide[kind]), inside.n) for kind in (GRADIENT, HESSIAN))
+    wide = total_of(comm, dev.download(magnitude)).tolist()
+    less, less_curved = (narrowing(wide[kind], n) for kind in (GRADIENT, HESSIAN))
     limb, narrow = dev.empty((1 + is_curved) * n_rows, np.int32), dev.zeros(2, np.int64)
     found = inside.mark, limb, narrow
     launches.over_rows(kernels.narrow, n_rows, less, less_curved, is_curved, *pair, *found)
-    curved, steep = dev.download(narrow).tolist()
+    curved, steep = total_of(comm, dev.download(narrow)).tolist()
     if not is_curved:
-        curved, hessian_shift, less_curved = inside.n, 0, 0
+        curved, hessian_shift, less_curved = n, 0, 0
     channels = gradient_channels(
         gradient_shift - less,
         hessian_shift - less_curved,
         counts_rows=counts_rows,
         weighs=is_curved,
     )
-    totals = np.array([curved, steep, inside.n][: channels.n], SUM)
+    totals = np.array([curved, steep, n][: channels.n], SUM)
     arrays = CudaGradients(inside, is_curved, *pair, limb)
-    return Gradients(channels, totals, inside.n, gradient_shift, hessian_shift, arrays)
+    return Gradients(channels, totals, n, gradient_shift, hessian_shift, arrays)
 
 
 def begin(launches: Launches, data: CudaData, bins: Bins, gradients: Gradients) -> CudaRows:
@@ -205,7 +208,7 @@ def begin(launches: Launches, data: CudaData, bins: Bins, gradients: Gradients) 
         limb=arrays.limb,
         order=arrays.inside.order,
         start=ROOT,
-        n_rows=np.array([gradients.n_rows]),
+        n_rows=np.array([arrays.inside.n]),
     )
 
 

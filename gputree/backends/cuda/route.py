@@ -35,7 +35,7 @@ class Chosen:
     """The side of every row of some tiles."""
 
     tile: Array  # a route table
-    flags: Array  # a bit a row, 1 for the right side
+    flags: Array  # one bit per row, 1 for the right side
     n_right: Array  # (tiles,)
 
 
@@ -77,7 +77,7 @@ def routed(
 
 
 def in_halves(launches: Launches, rows: CudaRows) -> CudaRows:
-    """The rows in a list with as much room behind them; this is made once a tree."""
+    """The rows in a list with as much room behind them; this is made once per tree."""
     if rows.half:
         return rows
     n = len(rows.order)
