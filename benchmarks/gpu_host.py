@@ -47,10 +47,11 @@ def main(args: list[str] | None = None) -> int:
 def units(n_rows: int, n_features: int, depth: int) -> dict[str, Callable[[], Any]]:
     """A tree and a round of boosting on a table that is coded already."""
     from gputree.backends.contract import Backend
-    from gputree.backends.samples import ContentOrder, Draws, Samples
+    from gputree.backends.samples import Samples
     from gputree.boosting.losses import Sample, named
     from gputree.boosting.rounds import Recipe, Rounds
     from gputree.data.target import class_target
+    from gputree.ensembles.draws import ContentOrder, Draws
     from gputree.fit.dataset import Dataset
     from gputree.growth.choose_loop import grow_tree
     from gputree.growth.rules import Rules

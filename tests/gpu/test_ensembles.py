@@ -10,7 +10,8 @@ from gputree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from gputree.backends.samples import Draws, Samples
+from gputree.backends.samples import Samples
+from gputree.ensembles.draws import Draws
 from gputree.growth import choose_loop
 from gputree.kernels.cuda.gpu import SIMULATED
 from gputree.kinds import ENSEMBLES
