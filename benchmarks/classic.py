@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     suites = [suite for suite in suites if suite is not None]
     progress = Progress(len(suites))
     results: dict[str, Any] = {
-        "machine": machine.describe(["gputree", "lightgbm", "chefboost", "scikit-learn"]),
+        "machine": machine.describe(["gputree-ml", "lightgbm", "chefboost", "scikit-learn"]),
         "repeats": options.repeats,
         "suites": {},
     }

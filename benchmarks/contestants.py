@@ -99,7 +99,7 @@ def gputree_with(backend: str, threads: int | None = None) -> Contestant:
     name = f"gputree-{backend}" if threads is None else f"gputree-{backend}-{threads}"
     return Contestant(
         name,
-        "gputree",
+        "gputree-ml",
         open_it,
         is_peer=False,
         is_slow=backend not in ("auto", "numba") and not backend.endswith(CUDA_LIBRARIES),

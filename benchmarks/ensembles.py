@@ -26,7 +26,7 @@ from tables import Table, generated
 
 import gputree
 
-PACKAGES = ("gputree", "lightgbm", "xgboost-cpu", "scikit-learn", "snapml", "catboost", "ydf")
+PACKAGES = ("gputree-ml", "lightgbm", "xgboost-cpu", "scikit-learn", "snapml", "catboost", "ydf")
 RATE = 0.1
 LEAVES = 64
 

@@ -32,7 +32,7 @@ TABLES = (
 )
 HELD_OUT = quality_report.HELD_OUT
 LEAST_SHARE = 1e-6  # of a class, so that a forest that rules it out has some log loss
-LIBRARIES = ("gputree", "scikit-learn", "lightgbm", "xgboost-cpu")
+LIBRARIES = ("gputree-ml", "scikit-learn", "lightgbm", "xgboost-cpu")
 
 Scores = dict[str, list[float]]  # of each measure, by seed
 

@@ -277,7 +277,8 @@ class Scored:
         self._scorer = check_scoring(model, scoring=model.scoring)
         self._order, self._is_weighted = by_content, run.is_weighted
         self._model = copy.copy(model)
-        self._model.__dict__["_there"] = lambda X, label=None: None  # what is known is on the host
+        # What is known is on the host.
+        self._model.__dict__["_there"] = lambda X, label=None, link=None: None
         for name, value in run.learned.items():
             setattr(self._model, name, value)
         # A scorer with a name does nothing with X but hand it on to the model.

@@ -286,7 +286,7 @@ def joined_target(targets: Sequence[Target], rows: Sequence[HostArray]) -> Targe
         return np.concatenate([part.take(own, axis=-1) for part, own in some], axis=-1)
 
     weight, label, point, value = map(joined, ("weight", "label", "point", "value"))
-    return replace(first, weight=weight, label=label, point=point, value=value)
+    return Target(first.channels, weight, label, point, value, first.comm)
 
 
 def weight_target(weight: HostArray) -> Target:

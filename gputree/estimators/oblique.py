@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gputree.explain.shap import Attribution
 
 PROJECTIONS_A_COLUMN = 4  # that a node tries, where nobody says how many
-DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")
 
 
 class ObliqueTree(TreeEstimator):
@@ -61,9 +60,8 @@ class ObliqueTree(TreeEstimator):
 
     def _sought(self, n_features: int) -> Sought:
         """Which combinations to look for."""
-        parameters.one_of("directions", self.directions, dict.fromkeys(DIRECTIONS))
+        parameters.combinations(self)
         parameters.whole("max_terms", self.max_terms, 2)
-        parameters.whole("max_projections", self.max_projections, 1, or_none=True)
         n_drawn = parameters.n_drawn(self.max_features, n_features)
         return Sought(
             self.directions,
@@ -71,7 +69,7 @@ class ObliqueTree(TreeEstimator):
             min(PROJECTIONS_A_COLUMN * n_drawn, n_features)
             if self.max_projections is None
             else int(self.max_projections),
-            parameters.positive("projection_density", self.projection_density),
+            float(self.projection_density),
             parameters.real("term_cost", self.term_cost, 0.0),
         )
 

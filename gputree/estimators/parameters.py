@@ -18,6 +18,7 @@ MOST_WHOLE = 32
 OLD_NAMES = {"friedman_mse": "squared_error"}  # of criteria, that scikit-learn gives up
 
 # Ways to split, and to deal with values that are missing or were not seen at fit.
+DIRECTIONS = ("lda", "logistic", "cart-lc", "sparse")  # of combinations of columns
 WAYS = {
     "nominal": ("subset", "multiway"),
     "subset_search": ("auto", "exact", "ordered", "principal", "greedy"),
@@ -123,9 +124,17 @@ def rare_categories(value: Any) -> tuple[int, int]:
     return int(value), 0
 
 
+def combinations(estimator: Any) -> None:
+    """Check which combinations of columns are to be tried, whether or not any will be."""
+    one_of("directions", estimator.directions, dict.fromkeys(DIRECTIONS))
+    whole("max_projections", estimator.max_projections, 1, or_none=True)
+    positive("projection_density", estimator.projection_density)
+
+
 def are_oblique(estimator: Any) -> bool:
     """Whether the nodes of an ensemble's trees may test combinations of columns."""
     one_of("splits", estimator.splits, dict.fromkeys(("axis", "oblique")))
+    combinations(estimator)
     if estimator.splits == "axis":
         return False
     for name, needed in (("missing", "direction"), ("nominal", "subset"), ("monotonic_cst", None)):

@@ -43,7 +43,7 @@ def plot_boundary(
     resolution: int = 200,
     ax: Any = None,
 ) -> Any:
-    """Draw the predictions of a model over two columns: regions of classes, or values by colour.
+    """Draw predictions over two columns of a table: regions of classes, or values by colour.
 
     All other columns are fixed at the median of X, or at the most frequent category. The more
     certain the class, the stronger the colour of a region. Categories are drawn side by side, with

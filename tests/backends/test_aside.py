@@ -69,7 +69,7 @@ def ended(process):
 @pytest.mark.parametrize(
     ("model", "y", "options"),
     [
-        (RandomForestRegressor(14, random_state=0), Y, {}),
+        pytest.param(RandomForestRegressor(14, random_state=0), Y, {}, marks=pytest.mark.thorough),
         pytest.param(
             AdaBoostClassifier(n_estimators=6, random_state=0),
             KINDS,
@@ -77,10 +77,11 @@ def ended(process):
             marks=pytest.mark.thorough,
         ),
         (GradientBoostingClassifier(6, subsample=0.5, max_depth=3, random_state=0), KINDS, {}),
-        (
+        pytest.param(
             GradientBoostingRegressor(8, n_iter_no_change=20, early_stopping=True, random_state=0),
             Y,
             {},
+            marks=pytest.mark.thorough,
         ),
         pytest.param(
             GradientBoostingRegressor(6, random_state=0),

@@ -121,7 +121,7 @@ def test_an_unavailable_backend_is_an_import_error(machine):
     ("name", "cure"),
     [
         ("torch", "pip install torch"),
-        ("cupy", "gputree\\[cuda12\\]"),
+        ("cupy", "gputree-ml\\[cuda12\\]"),
         ("array_api_strict", "pip install array-api-strict"),
     ],
 )

@@ -100,9 +100,7 @@ def test_ranks_refuse_it():
 
 
 def test_a_gpu_grows_the_same_trees(monkeypatch):
-    expected = of_classes(2, max_depth=2, backend="numpy").fit(X[:150], KINDS[:150]).to_bytes()
+    expected = of_classes(2, max_depth=2, backend="numpy").fit(X[:60], KINDS[:60]).to_bytes()
     device = CudaBackend(open_device("cuda:0"))
     monkeypatch.setattr(registry, "_open", lambda *how: device)
-    assert (
-        of_classes(2, max_depth=2, backend="cuda").fit(X[:150], KINDS[:150]).to_bytes() == expected
-    )
+    assert of_classes(2, max_depth=2, backend="cuda").fit(X[:60], KINDS[:60]).to_bytes() == expected

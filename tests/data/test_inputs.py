@@ -801,7 +801,7 @@ NUMBERS_AS_TEXT = [
 
 @pytest.mark.parametrize("X", NUMBERS_AS_TEXT)
 def test_text_that_is_numbers_becomes_numbers_with_a_warning_at_fit(X):
-    with pytest.warns(UserWarning, match=r"Column '\w+' \(position 0\): text .* is taken for num"):
+    with pytest.warns(UserWarning, match=r"Column '\w+' \(position 0\): text .* is treated as num"):
         column = only_column(X)
     assert column.kind is Kind.NUMERIC
     assert_array_equal(column.values, np.array([1.0, NAN, -2500.0]), strict=True)

@@ -29,7 +29,7 @@ def load(data, tmp_path):
 def test_a_boosted_tree_has_one_value_a_node(name, n, tmp_path):
     """With more, sums would be written outside of their array."""
     data = edited(f"{name}.gputree", [["repeat", "value", n, 1]])
-    with pytest.raises(ModelFileError, match="other than one value"):
+    with pytest.raises(ModelFileError, match="another number of values"):
         load(data, tmp_path)
 
 
@@ -41,7 +41,7 @@ def test_a_boosted_tree_in_json_has_one_value_a_node():
     content = json.loads(text)
     tree = content["trees"][0]
     tree["value"] = [row * 4000 for row in tree["value"]]
-    with pytest.raises(ModelFileError, match="other than one value"):
+    with pytest.raises(ModelFileError, match="another number of values"):
         gputree.from_json(json.dumps(content))
 
 

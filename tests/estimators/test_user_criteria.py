@@ -246,5 +246,5 @@ def test_an_impurity_is_not_negative():
 
     X, y, _ = table(60)
     tree = DecisionTreeClassifier(criterion=make_criterion(between, impurity=wrong, name="wrong"))
-    with pytest.raises(ValueError, match=r"impurity -1\.0; an impurity is a finite number"):
+    with pytest.raises(ValueError, match=r"impurity -1\.0 for a node; an impurity is a finite"):
         tree.fit(X, y)

@@ -112,7 +112,7 @@ def on_a_device(monkeypatch, device, *, shares):
     monkeypatch.delattr(Draws, "counts")
 
 
-@pytest.mark.cover
+@pytest.mark.quick("balanced-True", "parts of numbers-False")
 @pytest.mark.parametrize("shares", [True, False])
 @pytest.mark.parametrize("name", SAMPLES)
 def test_trees_on_samples_are_those_of_numpy(monkeypatch, name, shares):
@@ -122,7 +122,7 @@ def test_trees_on_samples_are_those_of_numpy(monkeypatch, name, shares):
 
 
 @pytest.mark.skipif(not SIMULATED, reason="there are as many bytes anywhere")
-@pytest.mark.quick("bootstrap-True", "parts of numbers-False")
+@pytest.mark.quick("bootstrap-True")
 @pytest.mark.parametrize("shares", [True, False])
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name != "columns"])
 def test_what_a_tree_moves_to_and_from_the_device_does_not_depend_on_the_rows(
@@ -131,7 +131,7 @@ def test_what_a_tree_moves_to_and_from_the_device_does_not_depend_on_the_rows(
     """What two more trees of a forest cost: bytes and waits."""
     on_a_device(monkeypatch, Traffic(), shares=shares)
     costs = []
-    for n_rows in (40, 160):
+    for n_rows in (20, 80):
         moved = []
         for n_trees in (2, 4):
             device = Traffic()

@@ -191,7 +191,7 @@ def test_what_surrogates_send_down_does_not_grow(monkeypatch):
     assert sent[1] == sent[0] > 0
 
 
-@pytest.mark.parametrize("is_sample", [False, True])
+@pytest.mark.parametrize("is_sample", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_what_rows_that_are_divided_move_does_not_grow(monkeypatch, is_sample):
     """Of the same table three times over, by depth: what is moved once is left out."""
     monkeypatch.setattr(cuda_histogram, "FEW_TILES", 0)
