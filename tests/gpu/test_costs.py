@@ -1,6 +1,7 @@
 """What kernels would pay on a GPU, counted while their compiled code runs on the CPU."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,8 @@ def test_the_histogram_of_many_rows(table, kind):
     ptxrun.reset()
     with ptxrun.configure(profile=True, race="grid"):
         hist = backend.tally(rows, ROOT)
-    [counted] = [own for name, own in ptxrun.totals().items() if name.endswith("sum_tiles")]
+    totals = ptxrun.totals().items()
+    [counted] = [own for name, own in totals if re.search(r"(?<![a-z_])sum_tiles$", name)]
     right_bins, right_data = bin_table(oracle, table, None, 255)
     right = oracle.tally(begun(oracle, right_data, right_bins, kind), ROOT)
     sums = hist.sums.copy_to_host().reshape(1, bins.width, -1)
