@@ -36,6 +36,7 @@ class CpuRawScores:
     weight: HostArray  # (rows,), or empty
     raw: HostArray  # (outputs, rows)
     layout: RowLayout  # of all trees
+    is_weighted: bool  # whether rows have weights, also where there are no rows
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ def raw_scores(start: HostArray, y: HostArray, weight: HostArray | None) -> CpuR
         NO_FLOATS if weight is None else np.ascontiguousarray(weight, np.float64),
         np.array(start, np.float64, order="C"),
         RowLayout(is_shared=True),
+        weight is not None,
     )
 
 
@@ -72,11 +74,13 @@ def gradients(
         is_inside = (
             raw_scores.weight > 0 if takes_part is None else takes_part & (raw_scores.weight > 0)
         )
+    # Not by the hessians themselves: a rank without rows has none, and says what the others say.
+    is_curved = isinstance(loss, Given) or not loss.is_flat or raw_scores.is_weighted
     for gradient, hessian in _floats(workers, raw_scores, loss):
-        if raw_scores.weight.size and not hessian.size:
+        if raw_scores.is_weighted and not hessian.size:
             hessian = np.ones_like(gradient)
         floats = gradient, hessian, is_inside
-        yield _as_integers(workers, raw_scores, *floats, counts_rows, comm)
+        yield _as_integers(workers, raw_scores, *floats, is_curved, counts_rows, comm)
 
 
 def _floats(
@@ -122,6 +126,7 @@ def _as_integers(
     gradient: HostArray,
     hessian: HostArray,
     is_inside: HostArray,
+    is_curved: bool,
     counts_rows: bool,
     comm: Comm,
 ) -> Gradients:
@@ -134,7 +139,7 @@ def _as_integers(
     steep, curved = largest_of(comm, largest.max(axis=0)).tolist()
     gradient_shift, less = _widen(workers, gradient, n, steep, comm)
     hessian_shift = less_curved = 0
-    if hessian.size:
+    if is_curved:
         hessian_shift, less_curved = _widen(workers, hessian, n, curved, comm)
     word = raw_scores.layout.lane.room("word", (n_all,), np.int64)
     total = np.empty(n_parts, np.int64)
@@ -144,7 +149,7 @@ def _as_integers(
         gradient_shift - less,
         hessian_shift - less_curved,
         counts_rows=counts_rows,
-        weighs=hessian.size > 0,
+        weighs=is_curved,
     )
     whole = int(total.sum())
     totals = total_of(comm, [whole & LOWER, whole >> UPPER]).tolist()
