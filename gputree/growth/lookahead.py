@@ -155,7 +155,8 @@ class Lookahead:
         distance = lines.distance(sample)
         splits = self.trial_of(sample).between(np.where(np.isnan(distance), np.nan, distance > 0.0))
         n_columns = lines.weight.shape[1]
-        is_split = (splits.score > NO_SPLIT) & np.isfinite(lines.limit)
+        # Not where it is better to part missing values from all others, which no line does.
+        is_split = (splits.score > NO_SPLIT) & (splits.code == 0) & np.isfinite(lines.limit)
         side = np.where(np.isnan(distance), splits.missing_slot[own.owner], distance > 0.0)
         group = 2 * own.owner + side.astype(np.int64)
         n_rows = np.bincount(group, minlength=2 * n_nodes)

@@ -8,6 +8,7 @@ from gputree import DecisionTreeClassifier, ObliqueTreeClassifier
 from gputree.data.target import class_target
 from gputree.growth.directions import NodeRows
 from gputree.growth.lookahead import Sample, spread_apart
+from tests.report.conftest import mixed_table
 
 
 def chessboard(n=1500, seed=0, angle=0.5):
@@ -68,3 +69,11 @@ def test_missing_values_and_weights_are_looked_ahead_over():
     many = ObliqueTreeClassifier(**how).fit(X[again], y[again]).nodes_
     assert once.directions.weight.tobytes() == many.directions.weight.tobytes()
     assert once.threshold.tobytes() == many.threshold.tobytes()
+
+
+def test_rows_end_where_they_were_counted_though_missing_values_are_better_parted():
+    X, y = mixed_table(600, 0)
+    tree = ObliqueTreeClassifier(max_depth=6, term_cost=0.0, backend="numpy").fit(X, y)
+    nodes = tree.nodes_
+    n_here = np.bincount(tree.apply(X), minlength=len(nodes.n_rows))
+    assert (n_here[nodes.is_leaf] == nodes.n_rows[nodes.is_leaf]).all()
