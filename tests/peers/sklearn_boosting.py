@@ -37,6 +37,12 @@ class Translated:
 
     min_child_weight = 0.0
     min_split_gain = 0.0
+    power = 1.5
+    multi_strategy = "one_output_per_tree"
+    splits = "axis"
+    directions = "sparse"
+    max_projections = None
+    projection_density = 1.0
     keep_best = False
     colsample_bytree = 1.0
     min_samples_category = "auto"
