@@ -42,7 +42,7 @@ class Translated:
     splits = "axis"
     directions = "sparse"
     max_projections = None
-    projection_density = 1.0
+    projection_density = 3.0
     keep_best = False
     colsample_bytree = 1.0
     min_samples_category = "auto"
